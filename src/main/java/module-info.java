@@ -10,6 +10,8 @@ module org.verbena {
   requires static info.picocli;
   requires static org.jspecify;
 
+  exports org.verbena.layout;
+
   opens org.verbena.cli to
       info.picocli;
 }
