@@ -10,6 +10,7 @@ module org.verbena {
   requires static info.picocli;
   requires static org.jspecify;
 
+  exports org.verbena.bootstrap;
   exports org.verbena.layout;
 
   opens org.verbena.cli to

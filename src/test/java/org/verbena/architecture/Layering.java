@@ -20,7 +20,8 @@ record Layering(String root, Map<String, Set<String>> allowed) {
       new Layering(
           "org.verbena",
           Map.ofEntries(
-              Map.entry("cli", Set.of("layout")),
+              Map.entry("cli", Set.of("bootstrap", "layout")),
+              Map.entry("bootstrap", Set.of()),
               Map.entry("ffi", Set.of()),
               Map.entry("layout", Set.of())));
 
