@@ -12,6 +12,7 @@ module org.verbena {
 
   exports org.verbena.bootstrap;
   exports org.verbena.layout;
+  exports org.verbena.moe;
 
   opens org.verbena.cli to
       info.picocli;

@@ -1,0 +1,70 @@
+package org.verbena.moe;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** The weighted sum of 8 rows. */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.SampleTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(value = 1, jvmArgsAppend = "--add-modules=jdk.incubator.vector")
+public class RowMathBenchmark {
+  private static final int ROWS = 8;
+
+  @Param({"scalar", "vector"})
+  private String implementation = "";
+
+  @Param({"7168", "1000"})
+  private int hidden;
+
+  private final Arena arena = Arena.ofShared();
+  private final long[] rows = new long[ROWS];
+  private final float[] weights = new float[ROWS];
+  private RowMath math = new ScalarRowMath();
+  private MemorySegment in = MemorySegment.NULL;
+  private MemorySegment out = MemorySegment.NULL;
+
+  /** Called by JMH. */
+  public RowMathBenchmark() {}
+
+  @Setup
+  public void fill() {
+    math = implementation.equals("vector") ? new VectorRowMath() : new ScalarRowMath();
+    in = arena.allocate(2L * ROWS * hidden, 64);
+    out = arena.allocate(2L * hidden, 64);
+    for (int row = 0; row < ROWS; row++) {
+      rows[row] = 2L * row * hidden;
+      weights[row] = 0.1f + 0.01f * row;
+      for (int column = 0; column < hidden; column++) {
+        float value = (float) Math.sin(row * 31.0 + column);
+        in.set(ValueLayout.JAVA_SHORT, rows[row] + 2L * column, Bf16.fromFloat(value));
+      }
+    }
+  }
+
+  @Benchmark
+  public void weightedSum() {
+    math.weightedSum(out, 0, hidden, in, rows, weights, ROWS);
+  }
+
+  @TearDown
+  public void close() {
+    arena.close();
+  }
+}

@@ -1,0 +1,56 @@
+package org.verbena.moe;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
+import java.lang.foreign.MemorySegment;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
+import jdk.incubator.vector.VectorSpecies;
+
+/**
+ * Sums of rows in vectors. Each lane of 32 bits holds two columns: the even one becomes a float by
+ * a shift, the odd one by a mask, and neither needs to be moved to another lane.
+ */
+final class VectorRowMath implements RowMath {
+  private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
+  private static final VectorSpecies<Float> FLOATS = INTS.withLanes(float.class);
+  private static final int COLUMNS = 2 * INTS.length();
+  private static final int UPPER_HALF = 0xFFFF0000;
+
+  @Override
+  public void weightedSum(
+      MemorySegment out,
+      long outOffset,
+      int hidden,
+      MemorySegment in,
+      long[] rows,
+      float[] weights,
+      int n) {
+    int column = 0;
+    for (; column <= hidden - COLUMNS; column += COLUMNS) {
+      // More vectors at a time are slower: the compiler no longer keeps all sums in registers.
+      var even = FloatVector.zero(FLOATS);
+      var odd = FloatVector.zero(FLOATS);
+      for (int i = 0; i < n; i++) {
+        var values = IntVector.fromMemorySegment(INTS, in, rows[i] + 2L * column, LITTLE_ENDIAN);
+        var weight = FloatVector.broadcast(FLOATS, weights[i]);
+        even = values.lanewise(VectorOperators.LSHL, 16).reinterpretAsFloats().fma(weight, even);
+        odd = values.and(UPPER_HALF).reinterpretAsFloats().fma(weight, odd);
+      }
+      round(even)
+          .lanewise(VectorOperators.LSHR, 16)
+          .or(round(odd).and(UPPER_HALF))
+          .intoMemorySegment(out, outOffset + 2L * column, LITTLE_ENDIAN);
+    }
+    ScalarRowMath.sumColumns(out, outOffset, column, hidden, in, rows, weights, n);
+  }
+
+  /** {@link Bf16#fromFloat} in the upper half of each lane; the lower half holds rubbish. */
+  private static IntVector round(FloatVector values) {
+    var bits = values.reinterpretAsInts();
+    var lowest = bits.lanewise(VectorOperators.LSHR, 16).and(1);
+    var isNan = bits.and(0x7FFFFFFF).compare(VectorOperators.GT, 0x7F800000);
+    return bits.add(0x7FFF).add(lowest).blend(Bf16.NAN << 16, isNan);
+  }
+}
