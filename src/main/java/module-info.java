@@ -13,6 +13,8 @@ module org.verbena {
   exports org.verbena.bootstrap;
   exports org.verbena.layout;
   exports org.verbena.moe;
+  exports org.verbena.transport;
+  exports org.verbena.transport.shm;
 
   opens org.verbena.cli to
       info.picocli;

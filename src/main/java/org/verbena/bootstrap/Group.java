@@ -3,6 +3,7 @@ package org.verbena.bootstrap;
 import java.time.Duration;
 import java.util.List;
 import java.util.SequencedMap;
+import java.util.concurrent.Callable;
 
 /**
  * The members of a group and the slow, collective control plane between them.
@@ -45,6 +46,19 @@ public interface Group extends AutoCloseable {
    * @throws IllegalArgumentException if {@code mine} is too large; nothing was sent then
    */
   List<byte[]> allGather(String operation, byte[] mine);
+
+  /**
+   * Gives every rank what every rank's work results in. Where work fails, all ranks learn of it and
+   * fail alike; the group stays usable.
+   *
+   * @param operation as in {@link #allGather}
+   * @param work what this rank does first; it takes no part in collective calls
+   * @return the results of all ranks, in rank order
+   * @throws GroupException on every rank, naming each rank whose work threw, and its reason
+   */
+  default List<byte[]> allGatherResults(String operation, Callable<byte[]> work) {
+    return Result.values(operation, allGather(operation, Result.of(work)));
+  }
 
   /**
    * Checks that all ranks were started alike. A disagreement leaves the group usable.

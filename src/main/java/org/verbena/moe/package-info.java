@@ -1,4 +1,7 @@
-/** Dispatch and combine: the expert-parallel exchange of mixture-of-experts inference. */
+/**
+ * The exchange of mixture-of-experts inference: tokens are dispatched to the ranks that own their
+ * experts, and the results are combined, weighted, where the tokens came from.
+ */
 @NullMarked
 package org.verbena.moe;
 

@@ -20,11 +20,16 @@ record Layering(String root, Map<String, Set<String>> allowed) {
       new Layering(
           "org.verbena",
           Map.ofEntries(
-              Map.entry("cli", Set.of("bootstrap", "layout")),
+              Map.entry(
+                  "cli",
+                  Set.of("acceptance", "bootstrap", "layout", "moe", "transport", "transport.shm")),
+              Map.entry("acceptance", Set.of("layout", "moe")),
               Map.entry("bootstrap", Set.of()),
               Map.entry("ffi", Set.of()),
               Map.entry("layout", Set.of()),
-              Map.entry("moe", Set.of())));
+              Map.entry("moe", Set.of("bootstrap", "layout", "transport")),
+              Map.entry("transport", Set.of("bootstrap")),
+              Map.entry("transport.shm", Set.of("bootstrap", "transport"))));
 
   /** Every breach, in words; empty if there is none. */
   List<String> breaches(JavaClasses classes) {

@@ -1,0 +1,475 @@
+package org.verbena.moe;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.bootstrap.Group;
+import org.verbena.layout.BufferLayout;
+import org.verbena.layout.ExchangeShape;
+import org.verbena.layout.LayoutOptions;
+import org.verbena.moe.ExchangeConfig.CombineOrder;
+import org.verbena.transport.PeerException;
+import org.verbena.transport.Transport;
+import org.verbena.transport.TransportProvider;
+import org.verbena.transport.Wait;
+
+/**
+ * The expert-parallel all-to-all of a mixture-of-experts layer, between the ranks of a group.
+ *
+ * <p>A <b>round</b> is one dispatch and its combine; its number, from 1, is its <b>epoch</b>. Every
+ * rank takes part in every round, with no tokens too:
+ *
+ * <pre>{@code
+ * long epoch = exchange.sendDispatch(tokens, experts, weights, n);
+ * exchange.receiveDispatch(epoch, rows);            // rows to the experts of this rank
+ * exchange.sendCombine(epoch, expertOutput);        // their results
+ * exchange.receiveCombine(epoch, out);              // the weighted sums of this rank's tokens
+ * }</pre>
+ *
+ * <p><b>Order of calls.</b> Within a round in the order above; rounds are sent in the order of
+ * their epochs. Two rounds may be in flight, one with a single half. The dispatch of the next round
+ * may be sent before this round's combine, so that its travel is hidden behind the experts; but it
+ * may not be received before this round's combine was sent, as ranks that wait for each other in
+ * different orders would wait forever. A call out of order throws {@link IllegalStateException} at
+ * once and changes nothing.
+ *
+ * <p><b>Arithmetic.</b> A row that goes back is the sum over its entries in top-k order, {@code acc
+ * = fma(weight, value, acc)} in fp32 from 0, rounded once to bf16 (to nearest, ties to even). A
+ * token's result is the sum over its ranks in ascending order, in fp32 from 0, rounded once to
+ * bf16. So a result is the same to the bit on every run and transport. NaN rounds to 0x7FC0. A
+ * token without a valid entry gives a row of zeros.
+ *
+ * <p><b>Memory.</b> Segments given are native (off-heap), live, and aligned to their elements;
+ * numbers are little-endian. Tokens are bf16 [n][H], expert ids int32 [n][K] with -1 for none,
+ * weights float32 [n][K], results bf16 [n][H], all dense. Inputs may be changed again as soon as
+ * the call has returned. Bad input is refused with {@link IllegalArgumentException} before anything
+ * is sent, and the exchange stays as it was.
+ *
+ * <p><b>Threads.</b> One thread at a time, any thread; a second one at the same time is refused
+ * with {@link IllegalStateException}. No thread of the library's own runs, and none is needed for
+ * progress: what was sent arrives although the sender does nothing more. An interrupt ends a wait
+ * with {@link org.verbena.transport.WaitInterruptedException}; the same call can then be repeated.
+ *
+ * <p><b>Failure.</b> If a peer dies, closes, or does not come within the timeout, the wait for it
+ * throws {@link PeerException}; a peer that breaks the protocol is an {@link ExchangeException}.
+ * After either the exchange can only be closed, and the others learn of it.
+ *
+ * <p>A steady round allocates nothing on the Java heap, except for guarded views.
+ */
+public final class Exchange implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(Exchange.class.getName());
+  private static final VarHandle BUSY;
+
+  static {
+    try {
+      BUSY = MethodHandles.lookup().findVarHandle(Exchange.class, "busy", boolean.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final Transport transport;
+  private final BufferLayout layout;
+  private final ExchangeShape shape;
+  private final ExpertPlacement placement;
+  private final Segments segments;
+  private final Router router;
+  private final Dispatch dispatch;
+  private final Combine combine;
+  private final RowViews views;
+  private final Round[] rounds;
+  private final Counters counters = new Counters();
+
+  private long nextEpoch;
+  private @Nullable RuntimeException failure;
+  private boolean closed;
+
+  @SuppressWarnings("unused") // Through BUSY only.
+  private boolean busy;
+
+  private Exchange(Transport transport, BufferLayout layout, ExchangeConfig config) {
+    this.transport = transport;
+    this.layout = layout;
+    this.shape = config.shape();
+    this.placement = config.placement();
+    int rank = transport.rank();
+    segments = new Segments(rank);
+    router = new Router(shape, placement, rank);
+    rounds = new Round[config.halves()];
+    for (int half = 0; half < rounds.length; half++) {
+      rounds[half] = new Round(half, shape, placement, rank);
+    }
+    Wait wait = new Wait(transport, config.idleStrategy(), config.timeout());
+    boolean anyOrder = config.combineOrder() == CombineOrder.ANY_ORDER;
+    dispatch =
+        new Dispatch(
+            transport, layout, placement, wait, counters, chunkRows(config, layout.messageBytes()));
+    combine =
+        new Combine(
+            transport, layout, wait, counters, chunkRows(config, layout.rowBytes()), anyOrder);
+    views = new RowViews(transport, layout, config.guardedViews());
+    nextEpoch = config.firstEpoch();
+  }
+
+  private static int chunkRows(ExchangeConfig config, long rowBytes) {
+    long rows = Math.max(1, config.chunkBytes() / rowBytes);
+    return (int) Math.min(rows, config.shape().tokens());
+  }
+
+  /**
+   * Opens an exchange with its own buffer; collective: every rank of the group calls it, in the
+   * same order where there are several exchanges on one group.
+   *
+   * @throws IllegalArgumentException if the configuration does not fit the group
+   * @throws org.verbena.bootstrap.GroupException if ranks disagree on the configuration, or one
+   *     could not get its buffer; thrown on all ranks, naming the rank and the reason
+   */
+  public static Exchange open(Group group, TransportProvider provider, ExchangeConfig config) {
+    if (group.size() != config.shape().ranks()) {
+      throw new IllegalArgumentException(
+          "rank %d: the exchange is for %d ranks, the group has %d"
+              .formatted(group.rank(), config.shape().ranks(), group.size()));
+    }
+    LayoutOptions.Kind kind =
+        provider.isDirect() ? LayoutOptions.Kind.SHARED : LayoutOptions.Kind.RDMA;
+    BufferLayout layout =
+        new BufferLayout(
+            config.shape(),
+            new LayoutOptions(kind, config.halves(), config.compact(), config.scale()));
+    group.agree(config.agreement(layout, provider.name()));
+    Transport transport = provider.open(group, layout.allocationBytes());
+    LOG.log(
+        System.Logger.Level.DEBUG,
+        () ->
+            "rank %d: exchange over %s, %,d bytes"
+                .formatted(group.rank(), provider.name(), layout.allocationBytes()));
+    return new Exchange(transport, layout, config);
+  }
+
+  /** This rank's number. */
+  public int rank() {
+    return transport.rank();
+  }
+
+  /** The shape that all ranks agreed on. */
+  public ExchangeShape shape() {
+    return shape;
+  }
+
+  /** Which rank owns which expert. */
+  public ExpertPlacement placement() {
+    return placement;
+  }
+
+  /** Where everything is in the buffer. */
+  public BufferLayout layout() {
+    return layout;
+  }
+
+  /** What this rank did so far; read it from the thread that calls the exchange. */
+  public Counters counters() {
+    return counters;
+  }
+
+  /**
+   * Begins a round: sends each token to the ranks that own its experts, once to each. Waits only
+   * until the network has let go of this rank's own earlier messages.
+   *
+   * @param tokens bf16 [n][H]
+   * @param experts int32 [n][K], ids from 0 to E-1, or -1 for none; an id may appear twice, and
+   *     then counts twice
+   * @param weights float32 [n][K]; those of -1 are not read
+   * @param n how many tokens, 0 to T; each rank and round as it likes
+   * @return the round's epoch
+   * @throws IllegalStateException if as many rounds as there are halves are in flight
+   */
+  public long sendDispatch(
+      MemorySegment tokens, MemorySegment experts, MemorySegment weights, int n) {
+    enter();
+    try {
+      String operation = "dispatch send";
+      if (n < 0 || n > shape.tokens()) {
+        throw new IllegalArgumentException(
+            "rank %d: %s: %d tokens, the exchange was opened for 0 to %d"
+                .formatted(rank(), operation, n, shape.tokens()));
+      }
+      segments.checkInput(operation, "tokens", tokens, 2L * n * shape.hidden(), 2);
+      segments.checkInput(operation, "expert ids", experts, 4L * n * shape.topk(), 4);
+      segments.checkInput(operation, "weights", weights, 4L * n * shape.topk(), 4);
+      router.check(experts, n);
+      long epoch = nextEpoch;
+      Round round = free(epoch);
+      dispatch.awaitOwnWrites(round, epoch);
+      if (epoch % Signal.FLAG_PERIOD < rounds.length) {
+        combine.clearFlags(round);
+      }
+      router.route(round, experts, n);
+      round.epoch = epoch;
+      dispatch.send(round, tokens, experts, weights);
+      round.phase = Round.Phase.DISPATCH_SENT;
+      nextEpoch++;
+      return epoch;
+    } catch (PeerException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  private Round free(long epoch) {
+    Round round = rounds[layout.half(epoch)];
+    if (round.phase != Round.Phase.FREE) {
+      throw new IllegalStateException(
+          "rank %d: dispatch send of epoch %d: epoch %d is not over (%s), and %d may be in flight;"
+                  .formatted(rank(), epoch, round.epoch, round.phase, rounds.length)
+              + " receive its combine first");
+    }
+    return round;
+  }
+
+  /**
+   * Whether {@link #receiveDispatch} would not have to wait. Does not block. It does not notice
+   * that a peer is dead; the receiving call does.
+   */
+  public boolean isDispatchReady(long epoch) {
+    enter();
+    try {
+      return dispatch.isReady(round("dispatch readiness", epoch, Round.Phase.DISPATCH_SENT));
+    } catch (ExchangeException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Waits for the rows of all ranks, and binds an object to them.
+   *
+   * @param rows the caller's object, bound until this round's combine is sent
+   * @return the same object
+   * @throws IllegalStateException if the combine of the round before was not sent
+   */
+  public ReceivedRows receiveDispatch(long epoch, ReceivedRows rows) {
+    enter();
+    try {
+      String operation = "dispatch receive";
+      Round round = round(operation, epoch, Round.Phase.DISPATCH_SENT);
+      Round before = rounds[layout.half(epoch - 1)];
+      if (before.epoch == epoch - 1
+          && before.phase.compareTo(Round.Phase.COMBINE_SENT) < 0
+          && before.phase != Round.Phase.FREE) {
+        throw outOfOrder(operation, epoch, "send the combine of epoch " + (epoch - 1) + " first");
+      }
+      dispatch.receive(round);
+      round.phase = Round.Phase.DISPATCH_RECEIVED;
+      rows.bind(this, round);
+      return rows;
+    } catch (PeerException e) {
+      throw failed(e);
+    } catch (ExchangeException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Hands the experts' output over: the library weights and adds up each row's entries and sends
+   * the sums back. The received rows of this round end here.
+   *
+   * @param output bf16 [entries][H], a row for each entry of {@link ReceivedRows}, in their order
+   */
+  public void sendCombine(long epoch, MemorySegment output) {
+    enter();
+    try {
+      String operation = "combine send";
+      Round round = round(operation, epoch, Round.Phase.DISPATCH_RECEIVED);
+      long bytes = 2L * round.index.entries() * shape.hidden();
+      segments.checkInput(operation, "expert output", output, bytes, 2);
+      combine.begin(round);
+      views.revoke(round.half);
+      combine.sendSums(round, output);
+      round.phase = Round.Phase.COMBINE_SENT;
+    } catch (PeerException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Begins a combine in place: binds an object to the memory from which the rows go back, for the
+   * engine to write finished rows into. The received rows stay valid until {@link #finishCombine}.
+   *
+   * @param rows the caller's object, bound until the combine is finished
+   * @return the same object
+   */
+  public OutgoingRows beginCombine(long epoch, OutgoingRows rows) {
+    enter();
+    try {
+      Round round = round("combine begin", epoch, Round.Phase.DISPATCH_RECEIVED);
+      combine.begin(round);
+      round.phase = Round.Phase.COMBINE_BEGUN;
+      rows.bind(this, round);
+      return rows;
+    } catch (PeerException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /** Finishes a combine in place: all rows are written; sends those that were not sent yet. */
+  public void finishCombine(long epoch) {
+    enter();
+    try {
+      Round round = round("combine finish", epoch, Round.Phase.COMBINE_BEGUN);
+      views.revoke(round.half);
+      combine.finish(round);
+      round.phase = Round.Phase.COMBINE_SENT;
+    } finally {
+      leave();
+    }
+  }
+
+  /** Whether {@link #receiveCombine} would not have to wait; see {@link #isDispatchReady}. */
+  public boolean isCombineReady(long epoch) {
+    enter();
+    try {
+      return combine.isReady(round("combine readiness", epoch, Round.Phase.COMBINE_SENT));
+    } catch (ExchangeException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Waits for the rows of all ranks and adds them up. Ends the round.
+   *
+   * @param out bf16 [n][H], n as in this round's dispatch; written completely
+   */
+  public void receiveCombine(long epoch, MemorySegment out) {
+    enter();
+    try {
+      String operation = "combine receive";
+      Round round = round(operation, epoch, Round.Phase.COMBINE_SENT);
+      long bytes = 2L * round.tokenCount * shape.hidden();
+      segments.checkOutput(operation, "results", out, bytes, 2);
+      combine.receive(round, out);
+      round.phase = Round.Phase.FREE;
+    } catch (PeerException e) {
+      throw failed(e);
+    } catch (ExchangeException e) {
+      throw failed(e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Leaves the exchange in order and gives its buffer back. Others that wait for a later round
+   * learn that this rank closed; what it sent still arrives. Closing again does nothing.
+   *
+   * @throws IllegalStateException if another thread is in a call
+   */
+  @Override
+  public void close() {
+    if (!BUSY.compareAndSet(this, false, true)) {
+      throw new IllegalStateException(
+          "rank %d: close: another thread is in a call of this exchange".formatted(rank()));
+    }
+    try {
+      if (!closed) {
+        for (int half = 0; half < rounds.length; half++) {
+          views.revoke(half);
+          rounds[half].phase = Round.Phase.FREE;
+        }
+        closed = true;
+        transport.close();
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  MemorySegment receivedMemory(Round round) {
+    return views.received(round.half);
+  }
+
+  MemorySegment receivedView(Round round) {
+    return views.receivedGuarded(round.half);
+  }
+
+  long receivedOffset(Round round, int row) {
+    int source = round.index.source(row);
+    int slot = row - round.index.firstRow(source);
+    return layout.dispatchReceive(round.half, source, slot)
+        - layout.dispatchReceive(round.half, 0, 0);
+  }
+
+  MemorySegment outgoingView(Round round, int source) {
+    return views.outgoingGuarded(round.half, source);
+  }
+
+  long outgoingOffset(int slot) {
+    return slot * layout.rowBytes();
+  }
+
+  void completeRow(Round round, int row) {
+    enter();
+    try {
+      ExpertIndex index = round.index;
+      int source = index.source(Objects.checkIndex(row, index.rows()));
+      combine.complete(round, source, row - index.firstRow(source));
+    } finally {
+      leave();
+    }
+  }
+
+  private Round round(String operation, long epoch, Round.Phase phase) {
+    Round round = rounds[layout.half(epoch)];
+    if (round.epoch != epoch || round.phase == Round.Phase.FREE) {
+      throw outOfOrder(operation, epoch, "this round is not in flight; the next is " + nextEpoch);
+    }
+    if (round.phase != phase) {
+      throw outOfOrder(operation, epoch, "the round is at " + round.phase + ", not " + phase);
+    }
+    return round;
+  }
+
+  private IllegalStateException outOfOrder(String operation, long epoch, String why) {
+    return new IllegalStateException(
+        "rank %d: %s of epoch %d: %s".formatted(rank(), operation, epoch, why));
+  }
+
+  private void enter() {
+    if (!BUSY.compareAndSet(this, false, true)) {
+      throw new IllegalStateException(
+          "rank %d: another thread is in a call of this exchange; one at a time".formatted(rank()));
+    }
+    if (closed || failure != null) {
+      leave();
+      throw new IllegalStateException(
+          "rank %d: this exchange %s".formatted(rank(), closed ? "is closed" : "has failed"),
+          failure);
+    }
+  }
+
+  private void leave() {
+    BUSY.setRelease(this, false);
+  }
+
+  private PeerException failed(PeerException e) {
+    failure = e;
+    return e;
+  }
+
+  private ExchangeException failed(ExchangeException e) {
+    failure = e;
+    transport.fail(e.peer());
+    return e;
+  }
+}
