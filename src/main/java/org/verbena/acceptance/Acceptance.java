@@ -56,6 +56,7 @@ public final class Acceptance implements AutoCloseable {
   private final Input[] inputs = new Input[INPUTS];
   private final MemorySegment results;
   private MemorySegment output = MemorySegment.NULL;
+  private long verifiedValues;
   private final ReceivedRows rows = new ReceivedRows();
   private final OutgoingRows outgoing = new OutgoingRows();
 
@@ -150,6 +151,11 @@ public final class Acceptance implements AutoCloseable {
     }
   }
 
+  /** How many values were compared: those of received rows, and those of results. */
+  public long verifiedValues() {
+    return verifiedValues;
+  }
+
   /** Told when a phase is over and what came of it is verified. */
   @FunctionalInterface
   public interface PhaseListener {
@@ -170,6 +176,7 @@ public final class Acceptance implements AutoCloseable {
     exchange.receiveDispatch(epoch, rows);
     long nanos = System.nanoTime() - start;
     input(round).reference.checkReceived(rows);
+    verifiedValues += (long) rows.rows() * shape.hidden();
     listener.took(round, Phase.DISPATCH_RECEIVE, nanos);
   }
 
@@ -245,6 +252,7 @@ public final class Acceptance implements AutoCloseable {
     } else {
       checkSame(round, input.checked, found);
     }
+    verifiedValues += (long) input.count * shape.hidden();
     listener.took(round, Phase.COMBINE_RECEIVE, nanos);
   }
 

@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -154,16 +155,29 @@ final class RankProcesses implements AutoCloseable {
     }
   }
 
+  /** Waits until a rank fails or all have ended well; then ends those that still run, at once. */
+  End await() throws InterruptedException {
+    return await(Duration.ZERO);
+  }
+
   /**
    * Waits until a rank fails or all have ended well, then {@linkplain #close ends} those that still
    * run.
    *
+   * @param patience how long the others may take to end by themselves once one has failed
    * @return the end of the first rank that failed, else that of the last one
    */
-  End await() throws InterruptedException {
+  End await(Duration patience) throws InterruptedException {
     End end = ends.take();
-    for (int ended = 1; end.code() == 0 && ended < processes.size(); ended++) {
+    int ended = 1;
+    while (end.code() == 0 && ended < processes.size()) {
       end = ends.take();
+      ended++;
+    }
+    long deadline = System.nanoTime() + patience.toNanos();
+    while (ended < processes.size()
+        && ends.poll(deadline - System.nanoTime(), TimeUnit.NANOSECONDS) != null) {
+      ended++;
     }
     close();
     return end;

@@ -1,0 +1,134 @@
+package org.verbena.cli;
+
+import java.nio.ByteBuffer;
+import java.nio.LongBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import org.verbena.acceptance.Acceptance;
+import org.verbena.acceptance.Acceptance.CombineWay;
+import org.verbena.acceptance.Acceptance.Phase;
+import org.verbena.acceptance.Acceptance.PhaseOrder;
+import org.verbena.bootstrap.Group;
+import org.verbena.layout.ExchangeShape;
+import org.verbena.moe.Counters;
+import org.verbena.moe.Exchange;
+import org.verbena.moe.ExchangeConfig;
+import org.verbena.transport.TransportProvider;
+import org.verbena.transport.shm.ShmTransport;
+
+/** One rank of the demo: runs its rounds, and gathers what all ranks measured. */
+final class DemoRank {
+  /** Begins a line that only a terminal is shown. */
+  static final String PROGRESS = "progress: ";
+
+  private final Group group;
+  private final ExchangeShape shape;
+  private final int rounds;
+  private final Duration timeout;
+  private final long seed;
+
+  DemoRank(Group group, ExchangeShape shape, int rounds, Duration timeout, long seed) {
+    this.group = group;
+    this.shape = shape;
+    this.rounds = rounds;
+    this.timeout = timeout;
+    this.seed = seed;
+  }
+
+  DemoReport run() {
+    TransportProvider provider = ShmTransport.provider();
+    ExchangeConfig config = ExchangeConfig.builder(shape).timeout(timeout).build();
+    try (Exchange exchange = Exchange.open(group, provider, config);
+        Acceptance acceptance =
+            new Acceptance(exchange, (rank, input) -> shape.tokens(), true, seed)) {
+      long[][] nanos = new long[Phase.values().length][rounds];
+      run(acceptance, "warming up", new long[nanos.length][rounds]);
+      long[] before = figures(exchange.counters());
+      run(acceptance, "measuring", nanos);
+      long[] after = figures(exchange.counters());
+      List<long[]> all = new ArrayList<>();
+      for (byte[] bytes : group.allGather("figures", encode(nanos, before, after, acceptance))) {
+        LongBuffer figures = ByteBuffer.wrap(bytes).asLongBuffer();
+        long[] rank = new long[figures.remaining()];
+        figures.get(rank);
+        all.add(rank);
+      }
+      return report(exchange, provider, all);
+    }
+  }
+
+  private void run(Acceptance acceptance, String what, long[][] nanos) {
+    acceptance.run(
+        rounds,
+        PhaseOrder.SEQUENTIAL,
+        CombineWay.HANDED_OVER,
+        (round, phase, took) -> {
+          nanos[index(phase)][round] = took;
+          if (group.rank() == 0 && phase == Phase.COMBINE_RECEIVE) {
+            System.err.println(
+                PROGRESS + what + ": round " + (round + 1) + " of " + rounds + " verified");
+          }
+        });
+  }
+
+  private static int index(Phase phase) {
+    return List.of(Phase.values()).indexOf(phase);
+  }
+
+  private static long[] figures(Counters counters) {
+    return new long[] {
+      counters.dispatchedRows(), counters.remoteBytes(), counters.copiedBytes(), counters.signals()
+    };
+  }
+
+  private static byte[] encode(long[][] nanos, long[] before, long[] after, Acceptance acceptance) {
+    int rounds = nanos[0].length;
+    ByteBuffer bytes =
+        ByteBuffer.allocate(Long.BYTES * (nanos.length * rounds + before.length + 1));
+    for (long[] phase : nanos) {
+      for (long took : phase) {
+        bytes.putLong(took);
+      }
+    }
+    for (int i = 0; i < before.length; i++) {
+      bytes.putLong(after[i] - before[i]);
+    }
+    bytes.putLong(acceptance.verifiedValues());
+    return bytes.array();
+  }
+
+  private DemoReport report(Exchange exchange, TransportProvider provider, List<long[]> ranks) {
+    Map<Phase, long[]> nanos = new EnumMap<>(Phase.class);
+    int at = 0;
+    for (Phase phase : Phase.values()) {
+      int from = at;
+      nanos.put(
+          phase,
+          ranks.stream()
+              .flatMapToLong(rank -> Arrays.stream(rank, from, from + rounds))
+              .sorted()
+              .toArray());
+      at += rounds;
+    }
+    long[] sums = new long[ranks.getFirst().length - at];
+    for (long[] rank : ranks) {
+      for (int i = 0; i < sums.length; i++) {
+        sums[i] += rank[at + i];
+      }
+    }
+    return new DemoReport(
+        exchange.layout(),
+        provider.name(),
+        rounds,
+        nanos,
+        sums[0],
+        sums[1],
+        sums[2],
+        sums[3],
+        sums[4]);
+  }
+}
