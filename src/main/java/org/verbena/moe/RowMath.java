@@ -16,10 +16,12 @@ interface RowMath {
    * float for each row in order, then one rounding to bf16 as by {@link Bf16#fromFloat}. No rows
    * give zeros. Weights of 1 make it the plain float sum, for then an fma only rounds value + acc.
    *
+   * <p>No other thread may close the memory meanwhile: not every access is checked.
+   *
    * @param out where the sum goes; it may be one of the rows
    * @param outOffset its first byte in {@code out}
    * @param hidden the number of columns, a positive multiple of 8
-   * @param in holds the rows: bf16, little-endian
+   * @param in holds the rows: bf16, little-endian; native memory, as is {@code out}
    * @param rows the first bytes of the rows in {@code in}
    * @param weights their weights
    * @param n the number of rows; further elements of {@code rows} and {@code weights} are ignored

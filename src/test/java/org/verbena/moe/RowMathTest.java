@@ -3,6 +3,8 @@ package org.verbena.moe;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
@@ -128,6 +130,30 @@ class RowMathTest {
       sum.rows[0] = -2;
       assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> sum.run(math));
     }
+  }
+
+  @Test
+  void vectorsRefuseMemoryThatTheyMayNotUse() {
+    var math = new VectorRowMath();
+    var sum = new Sum(1024, 1);
+    var heap = MemorySegment.ofArray(new int[1024]);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> math.weightedSum(heap, 0, 1024, sum.in, sum.rows, sum.weights, 1))
+        .withMessageContaining("heap");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> math.weightedSum(sum.in, 0, 1024, heap, sum.rows, sum.weights, 1))
+        .withMessageContaining("heap");
+    var constant = sum.in.asReadOnly();
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> math.weightedSum(constant, 0, 1024, sum.in, sum.rows, sum.weights, 1))
+        .withMessageContaining("read-only");
+    MemorySegment closed;
+    try (var arena = Arena.ofConfined()) {
+      closed = arena.allocate(4096);
+    }
+    assertThatIllegalStateException()
+        .isThrownBy(() -> math.weightedSum(closed, 0, 1024, sum.in, sum.rows, sum.weights, 1))
+        .withMessageContaining("closed");
   }
 
   @Test
