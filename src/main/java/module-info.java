@@ -16,6 +16,7 @@ module org.verbena {
   exports org.verbena.moe;
   exports org.verbena.transport;
   exports org.verbena.transport.shm;
+  exports org.verbena.verbs;
 
   opens org.verbena.cli to
       info.picocli;

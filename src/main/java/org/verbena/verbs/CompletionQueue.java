@@ -1,0 +1,214 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.verbena.ffi.ibv_context_ops;
+import org.verbena.ffi.ibv_cq;
+
+/**
+ * Where requests that have ended are told. One thread polls at a time; it must go on polling, since
+ * slots of send and receive queues are freed by it alone.
+ */
+public final class CompletionQueue extends Resource {
+  private final Context context;
+  private final MemorySegment handle;
+  private final MemorySegment pollFunction;
+  private final MemorySegment notifyFunction;
+  private final boolean critical;
+  private final int capacity;
+  private final Gate gate = new Gate();
+  private final BitSet taken = new BitSet();
+  private final List<Integer> generations = new ArrayList<>();
+  private volatile @Nullable QueuePair[] places = {};
+  private int reserved;
+
+  CompletionQueue(Context context, MemorySegment handle, Resource parent) {
+    super(parent == context ? new Resource[] {context} : new Resource[] {context, parent});
+    this.context = context;
+    this.handle = handle;
+    this.pollFunction = FastCalls.pollCq(context.handle());
+    this.notifyFunction = FastCalls.reqNotifyCq(context.handle());
+    this.critical = !context.driver().callsJava();
+    this.capacity = ibv_cq.cqe(handle);
+    attach();
+  }
+
+  Context context() {
+    return context;
+  }
+
+  MemorySegment handle() {
+    return handle;
+  }
+
+  /** Completions it holds: at least what was asked for. */
+  public int capacity() {
+    return capacity;
+  }
+
+  /** Refuses what has no room: an overrun would break every queue pair of this queue. */
+  void requireRoom(int depth) {
+    requireOpen();
+    if (depth > capacity - reserved) {
+      throw new IllegalArgumentException(
+          "the completion queue holds %d, its queue pairs may complete %d at once, so %d more do"
+                  .formatted(capacity, reserved, depth)
+              + " not fit");
+    }
+    if (taken.cardinality() > RequestId.MAX_PLACES - 2) {
+      throw new IllegalStateException(
+          "a completion queue serves at most " + RequestId.MAX_PLACES + " work queues");
+    }
+  }
+
+  /** Reserves a place, and room for {@code depth} completions. Under the lock. Returns its tag. */
+  long admit(int depth) {
+    int place = taken.nextClearBit(0);
+    taken.set(place);
+    reserved += depth;
+    if (place == generations.size()) {
+      generations.add(0);
+    }
+    int generation = generations.get(place) % RequestId.MAX_GENERATION + 1;
+    generations.set(place, generation);
+    return RequestId.tag(place, generation);
+  }
+
+  /** Puts {@code queuePair} on the place of {@code tag}. Under the lock. */
+  void seat(long tag, @Nullable QueuePair queuePair) {
+    int place = RequestId.place(tag);
+    @Nullable QueuePair[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
+    next[place] = queuePair;
+    places = next;
+  }
+
+  /** Gives back what {@link #admit} gave. Under the lock. */
+  void dismiss(long tag, int depth) {
+    seat(tag, null);
+    taken.clear(RequestId.place(tag));
+    reserved -= depth;
+  }
+
+  /**
+   * Takes completions, as many as there are and fit, into {@code into}; does not wait. Allocates
+   * nothing unless a request failed.
+   *
+   * @return how many were taken; 0 also where only completions came that free slots of unsignalled
+   *     requests
+   * @throws VerbsException if polling fails, or a completion belongs to no request; what was taken
+   *     with it is in {@code into}
+   */
+  public int poll(Completions into) {
+    into.clear();
+    try {
+      gate.enter();
+      int found =
+          critical
+              ? FastCalls.criticalPoll(pollFunction, handle, into.capacity(), into.table())
+              : ibv_context_ops.poll_cq.invoke(pollFunction, handle, into.capacity(), into.table());
+      if (found > 0) {
+        account(into, found);
+      } else if (found < 0) {
+        throw pollFailure(found);
+      }
+      return into.size();
+    } finally {
+      gate.leave();
+      Reference.reachabilityFence(into);
+    }
+  }
+
+  private void account(Completions into, int found) {
+    VerbsException stranger = null;
+    for (int row = 0; row < found; row++) {
+      long id = into.rawId(row);
+      QueuePair queuePair = find(id);
+      if (queuePair != null && queuePair.accounts(id, row, into)) {
+        continue;
+      }
+      if (queuePair != null || !isPast(id)) {
+        stranger = strangerFailure(into, row);
+      }
+    }
+    if (stranger != null) {
+      throw stranger;
+    }
+  }
+
+  private @Nullable QueuePair find(long id) {
+    @Nullable QueuePair[] now = places;
+    int place = RequestId.place(id);
+    QueuePair queuePair = place < now.length ? now[place] : null;
+    return queuePair != null && queuePair.isTagged(id) ? queuePair : null;
+  }
+
+  /** Whether {@code id} is of a queue pair that is gone: some devices keep its completions. */
+  private boolean isPast(long id) {
+    synchronized (lock()) {
+      int place = RequestId.place(id);
+      int generation = RequestId.generation(id);
+      return generation != 0
+          && place < generations.size()
+          && (places[place] == null || generations.get(place) != generation);
+    }
+  }
+
+  private VerbsException strangerFailure(Completions into, int row) {
+    return new VerbsException(
+        "ibv_poll_cq",
+        context.name(),
+        0,
+        "a completion of queue pair 0x%06x carries 0x%x, which no outstanding request has"
+            .formatted(into.rawQueuePair(row), into.rawId(row)));
+  }
+
+  private VerbsException pollFailure(int result) {
+    return new VerbsException(
+        "ibv_poll_cq",
+        context.name(),
+        -result,
+        "the completion queue of %d was overrun, or the device failed".formatted(capacity));
+  }
+
+  /**
+   * Asks for the channel to be woken by the next completion, once.
+   *
+   * @param solicitedOnly only by the receive of a message sent as solicited, or an error
+   */
+  public void requestNotification(boolean solicitedOnly) {
+    synchronized (lock()) {
+      requireOpen();
+      int result =
+          ibv_context_ops.req_notify_cq.invoke(notifyFunction, handle, solicitedOnly ? 1 : 0);
+      if (result != 0) {
+        throw new VerbsException(
+            "ibv_req_notify_cq", context.name(), Math.abs(result), "asking to be woken");
+      }
+    }
+  }
+
+  @Override
+  int closingOrder() {
+    return 3;
+  }
+
+  @Override
+  void destroy() {
+    gate.close();
+    try {
+      context.driver().destroyCq(handle);
+    } catch (Errno e) {
+      throw context.failure("ibv_destroy_cq", e, "destroying a completion queue");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "completion queue of " + context.name();
+  }
+}

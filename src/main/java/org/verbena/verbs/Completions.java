@@ -1,0 +1,154 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.ffi.IbverbsTypes;
+import org.verbena.ffi.ibv_wc;
+
+/**
+ * What a poll found: made once, filled by each {@link CompletionQueue#poll}. For the polling thread
+ * only.
+ */
+public final class Completions {
+  private static final long BYTES = ibv_wc.sizeof();
+  private static final long ID = ibv_wc.wr_id$offset();
+  private static final long STATUS = ibv_wc.status$offset();
+  private static final long OPCODE = ibv_wc.opcode$offset();
+  private static final long VENDOR = ibv_wc.vendor_err$offset();
+  private static final long LENGTH = ibv_wc.byte_len$offset();
+  private static final long IMMEDIATE = ibv_wc.imm_data$offset();
+  private static final long QUEUE_PAIR = ibv_wc.qp_num$offset();
+  private static final long FLAGS = ibv_wc.wc_flags$offset();
+  private static final int WITH_IMMEDIATE = IbverbsTypes.IBV_WC_WITH_IMM();
+  private static final int SUCCESS = IbverbsTypes.IBV_WC_SUCCESS();
+  private static final ValueLayout.OfInt NETWORK_INT =
+      ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN);
+
+  private final int capacity;
+  private final MemorySegment table;
+  private final int[] rows;
+  private final long[] ids;
+  private final @Nullable QueuePair[] queuePairs;
+  private int size;
+
+  /** Room for {@code capacity} completions of one poll. */
+  public Completions(int capacity) {
+    if (capacity < 1) {
+      throw new IllegalArgumentException("a poll takes 1 completion or more, not " + capacity);
+    }
+    this.capacity = capacity;
+    table = Arena.ofAuto().allocate(BYTES * capacity, Long.BYTES);
+    rows = new int[capacity];
+    ids = new long[capacity];
+    queuePairs = new QueuePair[capacity];
+  }
+
+  int capacity() {
+    return capacity;
+  }
+
+  MemorySegment table() {
+    return table;
+  }
+
+  void clear() {
+    size = 0;
+  }
+
+  /** Shows row {@code row} of the table, of the request that the user called {@code id}. */
+  void show(int row, QueuePair queuePair, long id) {
+    rows[size] = row;
+    ids[size] = id;
+    queuePairs[size] = queuePair;
+    size++;
+  }
+
+  long rawId(int row) {
+    return table.get(ValueLayout.JAVA_LONG, row * BYTES + ID);
+  }
+
+  boolean rawSuccess(int row) {
+    return table.get(ValueLayout.JAVA_INT, row * BYTES + STATUS) == SUCCESS;
+  }
+
+  int rawQueuePair(int row) {
+    return table.get(ValueLayout.JAVA_INT, row * BYTES + QUEUE_PAIR);
+  }
+
+  WorkCompletionException exception(int row, QueuePair queuePair, boolean receive, long id) {
+    return new WorkCompletionException(
+        queuePair.device(),
+        Status.of(table.get(ValueLayout.JAVA_INT, row * BYTES + STATUS)),
+        receive ? "receive" : "send",
+        id,
+        queuePair.number(),
+        table.get(ValueLayout.JAVA_INT, row * BYTES + VENDOR));
+  }
+
+  /** How many the last poll found. */
+  public int size() {
+    return size;
+  }
+
+  private long offset(int index) {
+    return rows[Objects.checkIndex(index, size)] * BYTES;
+  }
+
+  /** The id that the request was given. */
+  public long id(int index) {
+    return ids[Objects.checkIndex(index, size)];
+  }
+
+  /** The queue pair that the request was posted to. */
+  public QueuePair queuePair(int index) {
+    return Objects.requireNonNull(queuePairs[Objects.checkIndex(index, size)]);
+  }
+
+  /** How the request ended. */
+  public Status status(int index) {
+    return Status.of(table.get(ValueLayout.JAVA_INT, offset(index) + STATUS));
+  }
+
+  /** Whether the request was a receive. */
+  public boolean isReceive(int index) {
+    return (table.get(ValueLayout.JAVA_LONG, offset(index) + ID) & RequestId.RECEIVE) != 0;
+  }
+
+  /** Throws the error of request {@code index} if it failed. */
+  public void requireSuccess(int index) {
+    int row = rows[Objects.checkIndex(index, size)];
+    if (!rawSuccess(row)) {
+      throw exception(row, queuePair(index), isReceive(index), id(index));
+    }
+  }
+
+  /** What completed; of a failed request it is not known, so this throws its error. */
+  public Opcode opcode(int index) {
+    requireSuccess(index);
+    return Opcode.of(table.get(ValueLayout.JAVA_INT, offset(index) + OPCODE));
+  }
+
+  /** Bytes received or read; throws the error of a failed request. */
+  public long byteLength(int index) {
+    requireSuccess(index);
+    return Integer.toUnsignedLong(table.get(ValueLayout.JAVA_INT, offset(index) + LENGTH));
+  }
+
+  /** Whether a receive brought an immediate value; throws the error of a failed request. */
+  public boolean hasImmediate(int index) {
+    requireSuccess(index);
+    return (table.get(ValueLayout.JAVA_INT, offset(index) + FLAGS) & WITH_IMMEDIATE) != 0;
+  }
+
+  /** The immediate value as the peer gave it; only where {@link #hasImmediate}. */
+  public int immediate(int index) {
+    if (!hasImmediate(index)) {
+      throw new IllegalStateException("completion " + index + " has no immediate value");
+    }
+    return table.get(NETWORK_INT, offset(index) + IMMEDIATE);
+  }
+}

@@ -1,0 +1,533 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import org.verbena.ffi.IbverbsTypes;
+import org.verbena.ffi.ibv_context_ops;
+import org.verbena.ffi.ibv_qp;
+import org.verbena.ffi.ibv_qp_attr;
+import org.verbena.ffi.ibv_qp_cap;
+import org.verbena.ffi.ibv_qp_init_attr;
+
+/**
+ * A reliable-connected queue pair. One thread at a time posts sends, one posts receives; any thread
+ * may connect, query and close.
+ *
+ * <p>Sends to one peer take effect in the order in which they were posted, and are told in that
+ * order. After the first request that fails, every post throws its error; a new queue pair is
+ * needed then.
+ */
+public final class QueuePair extends Resource {
+  private static final int SEQUENCE_MASK = 0xff_ffff;
+
+  private final ProtectionDomain domain;
+  private final Context context;
+  private final RdmaPath path;
+  private final QueuePairOptions options;
+  private final MemorySegment handle;
+  private final int number;
+  private final int inlineBytes;
+  private final int readDepth;
+  private final int packetSequence = ThreadLocalRandom.current().nextInt() & SEQUENCE_MASK;
+  private final Set<Access> access;
+  private final CompletionQueue sendCompletions;
+  private final CompletionQueue receiveCompletions;
+  private final WorkQueue sends;
+  private final WorkQueue receives;
+  private final Gate sendGate = new Gate();
+  private final Gate receiveGate = new Gate();
+  private final MemorySegment sendFunction;
+  private final MemorySegment receiveFunction;
+  private final MemorySegment refusedSend = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+  private final MemorySegment refusedReceive = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+  private int unsignaled;
+  private volatile int initiatorReads;
+  private volatile QueuePairState state = QueuePairState.RESET;
+  private volatile @Nullable VerbsException failure;
+
+  private QueuePair(
+      ProtectionDomain domain,
+      RdmaPath path,
+      QueuePairOptions options,
+      CompletionQueue sendCompletions,
+      CompletionQueue receiveCompletions,
+      DeviceAttributes device,
+      MemorySegment handle,
+      int inlineBytes) {
+    super(
+        sendCompletions == receiveCompletions
+            ? new Resource[] {domain, sendCompletions}
+            : new Resource[] {domain, sendCompletions, receiveCompletions});
+    this.domain = domain;
+    this.context = domain.context();
+    this.path = path;
+    this.options = options;
+    this.handle = handle;
+    this.number = ibv_qp.qp_num(handle);
+    this.inlineBytes = inlineBytes;
+    this.readDepth =
+        Math.min(
+            options.readDepth(), Math.min(device.maxResponderReads(), device.maxInitiatorReads()));
+    this.access = EnumSet.of(Access.REMOTE_WRITE, Access.REMOTE_READ);
+    if (device.atomics() != AtomicCapability.NONE) {
+      access.add(Access.REMOTE_ATOMIC);
+    }
+    this.sendCompletions = sendCompletions;
+    this.receiveCompletions = receiveCompletions;
+    this.sends = new WorkQueue(options.sendDepth(), sendCompletions.admit(options.sendDepth()));
+    this.receives =
+        new WorkQueue(options.receiveDepth(), receiveCompletions.admit(options.receiveDepth()));
+    this.sendFunction = FastCalls.postSend(context.handle());
+    this.receiveFunction = FastCalls.postRecv(context.handle());
+    sendCompletions.seat(sends.tag(), this);
+    receiveCompletions.seat(receives.tag(), this);
+    attach();
+  }
+
+  static QueuePair create(
+      ProtectionDomain domain,
+      RdmaPath path,
+      QueuePairOptions options,
+      CompletionQueue sends,
+      CompletionQueue receives) {
+    Context context = domain.context();
+    DeviceAttributes device = context.attributes();
+    requireAtMost("send depth", options.sendDepth(), device.maxRequests(), context);
+    requireAtMost("receive depth", options.receiveDepth(), device.maxRequests(), context);
+    requireAtMost("send scatter", options.sendScatter(), device.maxScatter(), context);
+    requireAtMost("receive scatter", options.receiveScatter(), device.maxScatter(), context);
+    if (!path.device().equals(context.name())) {
+      throw new IllegalArgumentException("path " + path + " is not of " + context);
+    }
+    synchronized (domain.lock()) {
+      domain.requireOpen();
+      sends.requireOpen();
+      receives.requireOpen();
+      if (sends.context() != context || receives.context() != context) {
+        throw new IllegalArgumentException("the completion queues are not of " + context);
+      }
+      if (sends == receives) {
+        sends.requireRoom(options.sendDepth() + options.receiveDepth());
+      } else {
+        sends.requireRoom(options.sendDepth());
+        receives.requireRoom(options.receiveDepth());
+      }
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment init = ibv_qp_init_attr.allocate(arena);
+        MemorySegment qp = create(domain, options, sends, receives, init);
+        int inline = ibv_qp_cap.max_inline_data(ibv_qp_init_attr.cap(init));
+        return new QueuePair(domain, path, options, sends, receives, device, qp, inline);
+      }
+    }
+  }
+
+  private static void requireAtMost(String what, int value, int most, Context context) {
+    if (value > most) {
+      throw new IllegalArgumentException(
+          "%s is %d; %s takes at most %d".formatted(what, value, context, most));
+    }
+  }
+
+  /** How much a device takes inline is told by no query: ask, and ask for half where refused. */
+  private static MemorySegment create(
+      ProtectionDomain domain,
+      QueuePairOptions options,
+      CompletionQueue sends,
+      CompletionQueue receives,
+      MemorySegment init) {
+    int inline = options.inlineBytes();
+    while (true) {
+      ibv_qp_init_attr.send_cq(init, sends.handle());
+      ibv_qp_init_attr.recv_cq(init, receives.handle());
+      ibv_qp_init_attr.qp_type(init, IbverbsTypes.IBV_QPT_RC());
+      MemorySegment cap = ibv_qp_init_attr.cap(init);
+      ibv_qp_cap.max_send_wr(cap, options.sendDepth());
+      ibv_qp_cap.max_recv_wr(cap, options.receiveDepth());
+      ibv_qp_cap.max_send_sge(cap, options.sendScatter());
+      ibv_qp_cap.max_recv_sge(cap, options.receiveScatter());
+      ibv_qp_cap.max_inline_data(cap, inline);
+      try {
+        return domain.context().driver().createQp(domain.handle(), init);
+      } catch (Errno e) {
+        if (e.number() != Errno.EINVAL || inline == 0) {
+          throw domain.context().failure("ibv_create_qp", e, options.toString());
+        }
+        inline /= 2;
+      }
+    }
+  }
+
+  String device() {
+    return context.name();
+  }
+
+  ProtectionDomain domain() {
+    return domain;
+  }
+
+  int sendDepth() {
+    return options.sendDepth();
+  }
+
+  int receiveDepth() {
+    return options.receiveDepth();
+  }
+
+  int sendScatter() {
+    return options.sendScatter();
+  }
+
+  int receiveScatter() {
+    return options.receiveScatter();
+  }
+
+  /** The device's number for it, 24 bits. */
+  public int number() {
+    return number;
+  }
+
+  /** Where it leaves this host. */
+  public RdmaPath path() {
+    return path;
+  }
+
+  /** Bytes that a request may carry inline: what was asked for, or what the device gave. */
+  public int inlineBytes() {
+    return inlineBytes;
+  }
+
+  /** The state as far as it is known here; a device may have gone to ERR by itself. */
+  public QueuePairState state() {
+    return state;
+  }
+
+  /** What the peer needs in its {@link #connect}. */
+  public Endpoint endpoint() {
+    return new Endpoint(
+        number,
+        packetSequence,
+        path.gid(),
+        path.gidType(),
+        path.port().lid(),
+        path.port().activeMtu(),
+        readDepth);
+  }
+
+  /**
+   * Goes from RESET to RTS, connected with {@code remote}: with the smaller MTU and the smaller
+   * number of reads of both ends.
+   */
+  public void connect(Endpoint remote) {
+    initialize();
+    readyToReceive(remote);
+    readyToSend(remote);
+  }
+
+  /** The step from RESET to INIT; receives may be posted after it. */
+  public void initialize() {
+    modify(
+        QueuePairState.INIT,
+        new QueuePairAttributes().pkeyIndex(0).port(path.port().number()).access(access));
+  }
+
+  /** The step from INIT to RTR: from now on {@code remote} may write. */
+  public void readyToReceive(Endpoint remote) {
+    if (path.isGlobal() && (remote.gid().isZero() || remote.gidType() != path.gidType())) {
+      throw new IllegalArgumentException(
+          "%s speaks %s, its peer %s with GID %s; both ends must speak the same"
+              .formatted(path, path.gidType(), remote.gidType(), remote.gid()));
+    }
+    modify(
+        QueuePairState.RTR,
+        new QueuePairAttributes()
+            .address(path, remote, options)
+            .pathMtu(path.port().activeMtu().min(remote.mtu()))
+            .destination(remote.queuePair())
+            .receiveSequence(remote.packetSequence())
+            .responderReads(Math.min(readDepth, remote.readDepth()))
+            .minRnrTimer(options.minRnrTimer()));
+  }
+
+  /** The step from RTR to RTS. */
+  public void readyToSend(Endpoint remote) {
+    int reads = Math.min(readDepth, remote.readDepth());
+    modify(
+        QueuePairState.RTS,
+        new QueuePairAttributes()
+            .timeout(options.timeout())
+            .retryCount(options.retryCount())
+            .rnrRetry(options.rnrRetry())
+            .sendSequence(packetSequence)
+            .initiatorReads(reads));
+    initiatorReads = reads;
+  }
+
+  /** Flushes what is outstanding, and fences the peer: nothing more comes from it. */
+  public void fail() {
+    modify(QueuePairState.ERR, new QueuePairAttributes());
+  }
+
+  /**
+   * Goes to {@code to} with exactly {@code attributes}.
+   *
+   * @throws IllegalStateException if there is no such step from the present state
+   * @throws IllegalArgumentException if attributes are missing, or do not belong to the step
+   */
+  public void modify(QueuePairState to, QueuePairAttributes attributes) {
+    synchronized (lock()) {
+      requireOpen();
+      QueuePairState from = state;
+      Transition.check(toString(), from, to, attributes.names());
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = attributes.encode(arena, to);
+        context.driver().modifyQp(handle, attr, attributes.mask());
+        state = to;
+      } catch (Errno e) {
+        throw context.failure(
+            "ibv_modify_qp",
+            e,
+            "%s from %s to %s with %s on %s".formatted(this, from, to, attributes.names(), path));
+      }
+    }
+  }
+
+  /** Asks the device for the state. */
+  public QueuePairState queryState() {
+    synchronized (lock()) {
+      requireOpen();
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = ibv_qp_attr.allocate(arena);
+        MemorySegment init = ibv_qp_init_attr.allocate(arena);
+        context.driver().queryQp(handle, attr, IbverbsTypes.IBV_QP_STATE(), init);
+        state = QueuePairState.of(ibv_qp_attr.qp_state(attr));
+        return state;
+      } catch (Errno e) {
+        throw context.failure("ibv_query_qp", e, "asking for the state of " + this);
+      }
+    }
+  }
+
+  /** A chain for up to {@code capacity} sends of up to {@code scatter} pieces each. */
+  public SendRequests sendRequests(int capacity, int scatter) {
+    return new SendRequests(this, capacity, scatter);
+  }
+
+  /** A chain for up to {@code capacity} receives of up to {@code scatter} pieces each. */
+  public ReceiveRequests receiveRequests(int capacity, int scatter) {
+    return new ReceiveRequests(this, capacity, scatter);
+  }
+
+  /** Sends that may be posted now: the depth, less what is not known to have ended. */
+  public int freeSends() {
+    return sends.free();
+  }
+
+  /** Receives that may be posted now. */
+  public int freeReceives() {
+    return receives.free();
+  }
+
+  /**
+   * Posts all of {@code chain}, or nothing. Allocates nothing. An unsignaled request is signaled
+   * all the same when too many would be outstanding unseen; its completion frees their slots and is
+   * not shown.
+   *
+   * @return false if there are too few free slots: poll the completion queue, then try again
+   * @throws VerbsException if the device refuses a request, or the queue pair has failed before
+   * @throws IllegalStateException if it is not connected, or closed
+   */
+  public boolean post(SendRequests chain) {
+    try {
+      sendGate.enter();
+      requirePostable(chain, QueuePairState.RTS);
+      if (chain.hasReads() && initiatorReads == 0) {
+        throw new IllegalStateException(
+            this + " takes no reads and atomics: one of its ends has a read depth of 0");
+      }
+      int size = chain.size();
+      if (size > sends.free()) {
+        return false;
+      }
+      long first = sends.posted();
+      chain.number(sends, first, 0);
+      int tail = chain.endsUnsignaled() ? unsignaledTailWith(chain) : 0;
+      boolean forced = tail > options.sendDepth() / 2;
+      if (forced) {
+        chain.forceSignal();
+      }
+      sends.postedUpToRelease(first + size);
+      int result =
+          ibv_context_ops.post_send.invoke(sendFunction, handle, chain.slab(), refusedSend);
+      unsignaled = forced ? 0 : tail;
+      if (forced) {
+        chain.undoForcedSignal();
+      }
+      if (result != 0) {
+        // What follows a refused chain is signaled, so that no slot stays unseen.
+        unsignaled = options.sendDepth();
+        throw refused("ibv_post_send", result, chain, sends, first, refusedSend);
+      }
+      return true;
+    } finally {
+      sendGate.leave();
+      Reference.reachabilityFence(chain);
+    }
+  }
+
+  private int unsignaledTailWith(SendRequests chain) {
+    int tail = chain.unsignaledTail();
+    return tail == chain.size() ? Math.addExact(unsignaled, tail) : tail;
+  }
+
+  /**
+   * Posts all of {@code chain}, or nothing. Allocates nothing.
+   *
+   * @return false if there are too few free slots: poll the completion queue, then try again
+   * @throws VerbsException if the device refuses a receive, or the queue pair has failed before
+   * @throws IllegalStateException if it is in RESET, or closed
+   */
+  public boolean post(ReceiveRequests chain) {
+    try {
+      receiveGate.enter();
+      requirePostable(chain, QueuePairState.INIT);
+      int size = chain.size();
+      if (size > receives.free()) {
+        return false;
+      }
+      long first = receives.posted();
+      chain.number(receives, first, RequestId.RECEIVE);
+      receives.postedUpToRelease(first + size);
+      int result =
+          ibv_context_ops.post_recv.invoke(receiveFunction, handle, chain.slab(), refusedReceive);
+      if (result != 0) {
+        throw refused("ibv_post_recv", result, chain, receives, first, refusedReceive);
+      }
+      return true;
+    } finally {
+      receiveGate.leave();
+      Reference.reachabilityFence(chain);
+    }
+  }
+
+  private void requirePostable(Requests chain, QueuePairState least) {
+    VerbsException first = failure;
+    if (first != null) {
+      throw failedBefore(first);
+    }
+    QueuePairState now = state;
+    if (now.compareTo(least) < 0 || now.compareTo(QueuePairState.RTS) > 0) {
+      throw new IllegalStateException("%s is in %s; this needs %s".formatted(this, now, least));
+    }
+    if (chain.queuePair() != this || chain.size() == 0) {
+      throw new IllegalArgumentException(
+          chain.size() == 0
+              ? "the chain is empty"
+              : "the chain was made for " + chain.queuePair() + ", not for " + this);
+    }
+  }
+
+  private VerbsException failedBefore(VerbsException first) {
+    VerbsException again =
+        new VerbsException(
+            "ibv_post_send", device(), 0, this + " has failed before: " + first.getMessage());
+    again.initCause(first);
+    return again;
+  }
+
+  private VerbsException refused(
+      String verb, int result, Requests chain, WorkQueue queue, long first, MemorySegment refused) {
+    int accepted = chain.accepted(refused.get(ValueLayout.JAVA_LONG, 0));
+    refused.set(ValueLayout.JAVA_LONG, 0, 0L);
+    queue.postedUpToRelease(first + accepted);
+    return new VerbsException(
+        verb,
+        device(),
+        Errno.of(result, 0),
+        "%s took %d of %d requests; %d of its %d slots are in use, it was made for %s"
+            .formatted(this, accepted, chain.size(), queue.outstanding(), queue.depth(), options));
+  }
+
+  boolean isTagged(long id) {
+    WorkQueue queue = (id & RequestId.RECEIVE) != 0 ? receives : sends;
+    return RequestId.place(id) == RequestId.place(queue.tag())
+        && RequestId.generation(id) == RequestId.generation(queue.tag());
+  }
+
+  /**
+   * Takes note of the completion in row {@code row}: frees slots, keeps the first error, shows it.
+   *
+   * @return whether it belongs to an outstanding request
+   */
+  boolean accounts(long id, int row, Completions into) {
+    boolean receive = (id & RequestId.RECEIVE) != 0;
+    WorkQueue queue = receive ? receives : sends;
+    long sequence = id & RequestId.SEQUENCE_MASK;
+    if (!queue.isOutstanding(sequence)) {
+      return false;
+    }
+    boolean success = into.rawSuccess(row);
+    if (!success || (id & RequestId.HIDDEN) == 0) {
+      into.show(row, this, queue.nameOf(sequence));
+    }
+    if (!success && failure == null) {
+      failure = into.exception(row, this, receive, queue.nameOf(sequence));
+      state = QueuePairState.ERR;
+    }
+    queue.completeRelease(sequence);
+    return true;
+  }
+
+  /** The first error, which ended this queue pair. */
+  public Optional<VerbsException> failure() {
+    return Optional.ofNullable(failure);
+  }
+
+  @Override
+  int closingOrder() {
+    return 0;
+  }
+
+  /** A device that goes to ERR first is done with memory and requests when it is destroyed. */
+  @Override
+  void destroy() {
+    List<Runnable> steps = new ArrayList<>();
+    steps.add(sendGate::close);
+    steps.add(receiveGate::close);
+    steps.add(this::destroyHandle);
+    steps.add(() -> sendCompletions.dismiss(sends.tag(), sends.depth()));
+    steps.add(() -> receiveCompletions.dismiss(receives.tag(), receives.depth()));
+    runAll(steps);
+  }
+
+  private void destroyHandle() {
+    Driver driver = context.driver();
+    try (Arena arena = Arena.ofConfined()) {
+      if (state != QueuePairState.RESET) {
+        QueuePairAttributes none = new QueuePairAttributes();
+        driver.modifyQp(handle, none.encode(arena, QueuePairState.ERR), none.mask());
+      }
+    } catch (Errno e) {
+      System.getLogger(QueuePair.class.getName())
+          .log(System.Logger.Level.DEBUG, "{0} was not moved to ERR: {1}", this, e.getMessage());
+    }
+    try {
+      driver.destroyQp(handle);
+    } catch (Errno e) {
+      throw context.failure("ibv_destroy_qp", e, "destroying " + this);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "queue pair 0x%06x of %s".formatted(number, context.name());
+  }
+}

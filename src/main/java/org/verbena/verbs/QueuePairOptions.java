@@ -1,0 +1,171 @@
+package org.verbena.verbs;
+
+/**
+ * What a queue pair is made with. {@link #DEFAULTS} and the {@code with} methods make one.
+ *
+ * @param sendDepth send requests that may be outstanding
+ * @param receiveDepth receives that may be outstanding
+ * @param sendScatter memory pieces that one send request may gather
+ * @param receiveScatter memory pieces that one receive may scatter to
+ * @param inlineBytes payload that may travel inside a request; lowered where the device refuses it
+ * @param readDepth reads and atomics wanted under way at once, each way; lowered to what the device
+ *     and the peer can, 0 for none
+ * @param minRnrTimer what a peer waits for before it sends again to an empty receive queue; code of
+ *     the InfiniBand specification, 1 to 31 and 0 for 655 ms; 12 is 0.64 ms
+ * @param timeout what is waited for an acknowledgement: 4.096 µs times 2^timeout, 0 for ever, at
+ *     most 31
+ * @param retryCount retries before the connection is given up, 0 to 7
+ * @param rnrRetry retries against an empty receive queue, 0 to 6; 7 is for ever
+ * @param serviceLevel 0 to 15
+ * @param trafficClass IP traffic class on RoCE, 0 to 255
+ * @param hopLimit IP hop limit on RoCE, 1 to 255
+ */
+public record QueuePairOptions(
+    int sendDepth,
+    int receiveDepth,
+    int sendScatter,
+    int receiveScatter,
+    int inlineBytes,
+    int readDepth,
+    int minRnrTimer,
+    int timeout,
+    int retryCount,
+    int rnrRetry,
+    int serviceLevel,
+    int trafficClass,
+    int hopLimit) {
+  /** 128 sends and receives, one piece each, no inline, 16 reads, finite retries. */
+  public static final QueuePairOptions DEFAULTS =
+      new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 7, 6, 0, 0, 64);
+
+  public QueuePairOptions {
+    require("send depth", sendDepth, 1, Integer.MAX_VALUE);
+    require("receive depth", receiveDepth, 0, Integer.MAX_VALUE);
+    require("send scatter", sendScatter, 1, Integer.MAX_VALUE);
+    require("receive scatter", receiveScatter, 1, Integer.MAX_VALUE);
+    require("inline bytes", inlineBytes, 0, Integer.MAX_VALUE);
+    require("read depth", readDepth, 0, 255);
+    require("minimum RNR timer", minRnrTimer, 0, 31);
+    require("timeout", timeout, 0, 31);
+    require("retry count", retryCount, 0, 7);
+    require("RNR retry", rnrRetry, 0, 7);
+    require("service level", serviceLevel, 0, 15);
+    require("traffic class", trafficClass, 0, 255);
+    require("hop limit", hopLimit, 1, 255);
+  }
+
+  static void require(String name, int value, int least, int most) {
+    if (value < least || value > most) {
+      throw new IllegalArgumentException(
+          "%s is %d; it must be %d to %d".formatted(name, value, least, most));
+    }
+  }
+
+  /** These options with other depths. */
+  public QueuePairOptions withDepths(int send, int receive) {
+    return new QueuePairOptions(
+        send,
+        receive,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        serviceLevel,
+        trafficClass,
+        hopLimit);
+  }
+
+  /** These options with other numbers of memory pieces. */
+  public QueuePairOptions withScatter(int send, int receive) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        send,
+        receive,
+        inlineBytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        serviceLevel,
+        trafficClass,
+        hopLimit);
+  }
+
+  /** These options with another inline size. */
+  public QueuePairOptions withInline(int bytes) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        bytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        serviceLevel,
+        trafficClass,
+        hopLimit);
+  }
+
+  /** These options with another number of reads and atomics. */
+  public QueuePairOptions withReadDepth(int depth) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        depth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        serviceLevel,
+        trafficClass,
+        hopLimit);
+  }
+
+  /** These options with other retries. */
+  public QueuePairOptions withRetries(int ackTimeout, int retries, int rnrTimer, int rnrRetries) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        readDepth,
+        rnrTimer,
+        ackTimeout,
+        retries,
+        rnrRetries,
+        serviceLevel,
+        trafficClass,
+        hopLimit);
+  }
+
+  /** These options with another treatment by the network. */
+  public QueuePairOptions withTraffic(int level, int trafficClassOnRoce, int hops) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        level,
+        trafficClassOnRoce,
+        hops);
+  }
+}

@@ -1,0 +1,40 @@
+package org.verbena.verbs;
+
+import org.verbena.ffi.ibv_recv_wr;
+
+/**
+ * A chain of receives for one queue pair, filled once and posted as often as wanted. For one thread
+ * at a time. Made by {@link QueuePair#receiveRequests}.
+ */
+public final class ReceiveRequests extends Requests {
+  ReceiveRequests(QueuePair queuePair, int capacity, int scatter) {
+    super(
+        queuePair,
+        capacity,
+        queuePair.receiveDepth(),
+        scatter,
+        queuePair.receiveScatter(),
+        ibv_recv_wr.sizeof(),
+        0);
+  }
+
+  /** Empties the chain. */
+  public ReceiveRequests clear() {
+    reset();
+    return this;
+  }
+
+  /** Adds a receive that completes with {@code id}. Without memory it takes immediate values. */
+  public ReceiveRequests receive(long id) {
+    begin();
+    setId(id);
+    return this;
+  }
+
+  /** Lets the last receive go on into this memory, which must allow {@link Access#LOCAL_WRITE}. */
+  public ReceiveRequests into(MemoryRegion region, long offset, long bytes) {
+    region.require(Access.LOCAL_WRITE);
+    addEntry(region, offset, bytes);
+    return this;
+  }
+}

@@ -1,0 +1,183 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.verbena.ffi.ibv_recv_wr;
+import org.verbena.ffi.ibv_sge;
+
+/**
+ * A chain of work requests in one slab: the requests one after the other, then their scatter lists.
+ * {@code struct ibv_send_wr} begins as {@code struct ibv_recv_wr} does. The slab outlives its queue
+ * pair, as a device copies requests when they are posted and keeps no pointer to them.
+ */
+abstract sealed class Requests permits SendRequests, ReceiveRequests {
+  private static final long ID = ibv_recv_wr.wr_id$offset();
+  private static final long NEXT = ibv_recv_wr.next$offset();
+  private static final long SCATTER_LIST = ibv_recv_wr.sg_list$offset();
+  private static final long SCATTER_COUNT = ibv_recv_wr.num_sge$offset();
+  private static final long ENTRY_BYTES = ibv_sge.sizeof();
+  private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
+  private static final long ENTRY_LENGTH = ibv_sge.length$offset();
+  private static final long ENTRY_KEY = ibv_sge.lkey$offset();
+
+  private final QueuePair queuePair;
+  private final int capacity;
+  private final int scatter;
+  private final long requestBytes;
+  private final long listsOffset;
+  private final MemorySegment slab;
+  private final long[] ids;
+  private int size;
+  private int entries;
+  private long length;
+
+  /**
+   * @param bytes of a request
+   * @param extra bytes for each request that the subclass uses, behind the scatter lists
+   */
+  Requests(
+      QueuePair queuePair,
+      int capacity,
+      int depth,
+      int scatter,
+      int mostScatter,
+      long bytes,
+      long extra) {
+    QueuePairOptions.require("requests of a chain", capacity, 1, depth);
+    QueuePairOptions.require("scatter entries of a request", scatter, 0, mostScatter);
+    this.queuePair = queuePair;
+    this.capacity = capacity;
+    this.scatter = scatter;
+    this.requestBytes = bytes;
+    this.listsOffset = capacity * bytes;
+    this.slab =
+        Arena.ofAuto()
+            .allocate(listsOffset + capacity * (scatter * ENTRY_BYTES + extra), Long.BYTES);
+    this.ids = new long[capacity];
+    for (int i = 0; i < capacity; i++) {
+      slab.set(
+          ValueLayout.JAVA_LONG,
+          i * requestBytes + SCATTER_LIST,
+          slab.address() + listsOffset + (long) i * scatter * ENTRY_BYTES);
+    }
+  }
+
+  final QueuePair queuePair() {
+    return queuePair;
+  }
+
+  final MemorySegment slab() {
+    return slab;
+  }
+
+  /** Requests in the chain. */
+  public final int size() {
+    return size;
+  }
+
+  final void reset() {
+    size = 0;
+  }
+
+  /** Where the extra bytes begin in the slab. */
+  final long extraOffset() {
+    return listsOffset + (long) capacity * scatter * ENTRY_BYTES;
+  }
+
+  /** Where request {@code index} begins in the slab. */
+  final long offset(int index) {
+    return index * requestBytes;
+  }
+
+  final long last() {
+    if (size == 0) {
+      throw new IllegalStateException("the chain has no request yet");
+    }
+    return offset(size - 1);
+  }
+
+  final int lastIndex() {
+    return size - 1;
+  }
+
+  final long length() {
+    return length;
+  }
+
+  /** Adds an empty request; returns where it begins in the slab. */
+  final long begin() {
+    if (size == capacity) {
+      throw new IllegalStateException("the chain is full with " + capacity + " requests");
+    }
+    long at = offset(size);
+    if (size > 0) {
+      slab.set(ValueLayout.JAVA_LONG, at - requestBytes + NEXT, slab.address() + at);
+    }
+    slab.set(ValueLayout.JAVA_LONG, at + NEXT, 0L);
+    slab.set(ValueLayout.JAVA_INT, at + SCATTER_COUNT, 0);
+    ids[size] = 0;
+    entries = 0;
+    length = 0;
+    size++;
+    return at;
+  }
+
+  final void setId(long id) {
+    last();
+    ids[size - 1] = id;
+  }
+
+  /** Adds a piece of local memory to the last request. */
+  final void addEntry(MemoryRegion region, long offset, long bytes) {
+    long request = last();
+    if (region.domain() != queuePair.domain()) {
+      throw new IllegalArgumentException(
+          region + " belongs to another protection domain than " + queuePair);
+    }
+    long address = region.addressOf(offset, bytes);
+    addEntry(request, address, bytes, region.localKey().value());
+  }
+
+  final void addEntry(long request, long address, long bytes, int key) {
+    if (entries == scatter) {
+      throw new IllegalStateException("a request of this chain has at most " + scatter + " pieces");
+    }
+    long total = length + bytes;
+    if (total > queuePair.path().port().maxMessageBytes()) {
+      throw new IllegalArgumentException(
+          "a message of %d bytes; the port takes at most %d"
+              .formatted(total, queuePair.path().port().maxMessageBytes()));
+    }
+    long entry = listsOffset + ((size - 1L) * scatter + entries) * ENTRY_BYTES;
+    slab.set(ValueLayout.JAVA_LONG, entry + ENTRY_ADDRESS, address);
+    slab.set(ValueLayout.JAVA_INT, entry + ENTRY_LENGTH, (int) bytes);
+    slab.set(ValueLayout.JAVA_INT, entry + ENTRY_KEY, key);
+    entries++;
+    length = total;
+    slab.set(ValueLayout.JAVA_INT, request + SCATTER_COUNT, entries);
+  }
+
+  /** Numbers the requests from {@code first} on, before they are posted. */
+  final void number(WorkQueue queue, long first, long flags) {
+    for (int i = 0; i < size; i++) {
+      long sequence = first + i;
+      queue.name(sequence, ids[i]);
+      slab.set(
+          ValueLayout.JAVA_LONG,
+          offset(i) + ID,
+          queue.tag() | flags | (sequence & RequestId.SEQUENCE_MASK));
+    }
+  }
+
+  final void hideLast() {
+    long at = last() + ID;
+    slab.set(ValueLayout.JAVA_LONG, at, slab.get(ValueLayout.JAVA_LONG, at) | RequestId.HIDDEN);
+  }
+
+  /** How many requests a device took that refused the one at {@code address}. */
+  final int accepted(long address) {
+    long at = address - slab.address();
+    return at >= 0 && at < listsOffset ? (int) (at / requestBytes) : 0;
+  }
+}

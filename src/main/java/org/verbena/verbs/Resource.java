@@ -1,0 +1,92 @@
+package org.verbena.verbs;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A native object. Closing it closes those made from it first, queue pairs before the memory and
+ * the completion queues they use. Control calls on all objects of a context take one lock.
+ */
+abstract sealed class Resource implements AutoCloseable
+    permits Context, ProtectionDomain, MemoryRegion, CompletionChannel, CompletionQueue, QueuePair {
+  private final Object lock;
+  private final List<Resource> parents;
+  private final Set<Resource> children = new LinkedHashSet<>();
+  private volatile boolean closed;
+
+  Resource(Resource... parents) {
+    this.lock = parents.length == 0 ? new Object() : parents[0].lock;
+    this.parents = List.of(parents);
+  }
+
+  /** To be called under the lock, once the native object exists. */
+  final void attach() {
+    parents.forEach(parent -> parent.children.add(this));
+  }
+
+  final Object lock() {
+    return lock;
+  }
+
+  /** The closing order among siblings, lowest first. */
+  abstract int closingOrder();
+
+  /** Destroys the native object; called once, under the lock. */
+  abstract void destroy();
+
+  /** Whether {@link #close()} was called, here or on what this was made from. */
+  public final boolean isClosed() {
+    return closed;
+  }
+
+  final void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  /**
+   * Closes this and everything made from it. Does nothing the second time. The first failure is
+   * thrown when all is done; those after it are suppressed in it.
+   */
+  @Override
+  public final void close() {
+    synchronized (lock) {
+      if (closed) {
+        return;
+      }
+      List<Resource> order = new ArrayList<>(children);
+      order.sort(Comparator.comparingInt(Resource::closingOrder));
+      List<Runnable> steps = new ArrayList<>();
+      order.forEach(child -> steps.add(child::close));
+      steps.add(this::destroy);
+      closed = true;
+      try {
+        runAll(steps);
+      } finally {
+        parents.forEach(parent -> parent.children.remove(this));
+      }
+    }
+  }
+
+  static void runAll(List<Runnable> steps) {
+    RuntimeException failure = null;
+    for (Runnable step : steps) {
+      try {
+        step.run();
+      } catch (RuntimeException e) {
+        if (failure == null) {
+          failure = e;
+        } else {
+          failure.addSuppressed(e);
+        }
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+}

@@ -1,0 +1,231 @@
+package org.verbena.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.verbena.ffi.IbverbsTypes;
+
+/** Completions with errors, lost ones, and such as belong to no request. */
+class CompletionTest {
+  private final Loop loop = new Loop(QueuePairOptions.DEFAULTS.withDepths(8, 8).withInline(8));
+  private final SendRequests chain = loop.near.sendRequests(4, 1);
+
+  @AfterEach
+  void close() {
+    loop.close();
+  }
+
+  private RemoteRegion wrongKey() {
+    RemoteRegion right = loop.remote.remote();
+    return new RemoteRegion(right.address(), right.length(), new RemoteKey(1));
+  }
+
+  @Test
+  void anErrorNamesStatusRequestQueuePairAndVendorCodeAndNothingElseIsRead() {
+    loop.near.post(chain.write(wrongKey(), 0).fromLong(1).id(31));
+
+    assertThat(loop.poll()).as("also of an unsignaled request").isOne();
+    assertThat(loop.found.status(0)).isEqualTo(Status.REM_ACCESS_ERR);
+    assertThat(loop.found.id(0)).isEqualTo(31);
+    assertThat(loop.found.isReceive(0)).isFalse();
+    assertThatThrownBy(() -> loop.found.opcode(0)).isInstanceOf(WorkCompletionException.class);
+    assertThatThrownBy(() -> loop.found.byteLength(0)).isInstanceOf(WorkCompletionException.class);
+    assertThatThrownBy(() -> loop.found.requireSuccess(0))
+        .isInstanceOfSatisfying(
+            WorkCompletionException.class,
+            e -> {
+              assertThat(e.status()).isEqualTo(Status.REM_ACCESS_ERR);
+              assertThat(e.requestId()).isEqualTo(31);
+              assertThat(e.queuePair()).isEqualTo(loop.near.number());
+              assertThat(e.vendorCode()).isEqualTo(0x77);
+            })
+        .hasMessageContainingAll(
+            "fake0", "send request 31", "0x000011", "REM_ACCESS_ERR", "vendor code 0x77");
+  }
+
+  @Test
+  void afterTheFirstErrorPostsFailAtOnceWithIt() {
+    loop.near.post(chain.write(wrongKey(), 0).fromLong(1).id(31));
+    loop.poll();
+    int posted = loop.device.seen.size();
+
+    assertThatThrownBy(() -> loop.near.post(chain))
+        .isInstanceOf(VerbsException.class)
+        .hasMessageContaining("REM_ACCESS_ERR")
+        .hasCauseInstanceOf(WorkCompletionException.class);
+    assertThat(loop.device.seen).hasSize(posted);
+    assertThat(loop.near.state()).isEqualTo(QueuePairState.ERR);
+    assertThat(loop.near.failure()).isPresent();
+  }
+
+  @Test
+  void theFirstErrorOfSeveralIsKept() {
+    chain.write(wrongKey(), 0).fromLong(1).id(1);
+    chain.write(loop.remote.remote(), 0).fromLong(1).id(2);
+    chain.write(loop.remote.remote(), 0).fromLong(1).id(3);
+    loop.near.post(chain);
+
+    assertThat(loop.poll()).isEqualTo(3);
+    assertThat(loop.found.status(0)).isEqualTo(Status.REM_ACCESS_ERR);
+    assertThat(loop.found.status(1)).isEqualTo(Status.WR_FLUSH_ERR);
+    assertThat(loop.found.id(2)).isEqualTo(3);
+    assertThat(loop.near.failure().orElseThrow()).hasMessageContaining("request 1 ");
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void aCompletionOfNoRequestIsAnErrorAndTheOthersAreKept() {
+    loop.device.addCompletion(
+        loop.sendQueue.handle(), loop.device.completion(0xdead_beefL, 0, 0x1234));
+    loop.near.post(chain.write(loop.remote.remote(), 0).fromLong(1).signaled().id(6));
+
+    assertThatThrownBy(loop::poll)
+        .isInstanceOf(VerbsException.class)
+        .hasMessageContainingAll("0xdeadbeef", "0x001234", "no outstanding request");
+    assertThat(loop.found.size()).isOne();
+    assertThat(loop.found.id(0)).isEqualTo(6);
+  }
+
+  @Test
+  void aRequestThatIsNotOutstandingIsAnError() {
+    loop.near.post(chain.write(loop.remote.remote(), 0).fromLong(1).signaled());
+    long id = loop.device.seen.getLast().id();
+    loop.poll();
+    for (long wrong : new long[] {id, id + 1, id | RequestId.RECEIVE}) {
+      loop.device.addCompletion(
+          loop.sendQueue.handle(), loop.device.completion(wrong, 0, loop.near.number()));
+      assertThatThrownBy(loop::poll).hasMessageContaining("no outstanding request");
+    }
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void whatIsLeftOfAClosedQueuePairIsDropped() {
+    loop.device.holdCompletions = true;
+    loop.near.post(chain.write(loop.remote.remote(), 0).fromLong(1).signaled());
+    loop.near.close();
+    QueuePair next =
+        loop.domain.createQueuePair(
+            loop.near.path(), QueuePairOptions.DEFAULTS, loop.sendQueue, loop.sendQueue);
+    loop.device.holdCompletions = false;
+
+    assertThat(loop.poll()).isZero();
+    assertThat(next.freeSends()).isEqualTo(128);
+  }
+
+  @Test
+  void closingDoesNotWaitForLostFlushCompletions() {
+    loop.device.holdCompletions = true;
+    loop.device.dropFlushes = true;
+    loop.far.post(loop.far.receiveRequests(1, 0).receive(1));
+    loop.near.post(chain.write(loop.remote.remote(), 0).fromLong(1));
+
+    loop.close();
+
+    assertThat(loop.device.calls).contains("destroy_qp", "close_device");
+  }
+
+  @Test
+  void flushedReceivesAreShown() {
+    loop.far.post(loop.far.receiveRequests(2, 0).receive(7).receive(8));
+    loop.far.fail();
+
+    assertThat(loop.receiveQueue.poll(loop.found)).isEqualTo(2);
+    assertThat(loop.found.status(1)).isEqualTo(Status.WR_FLUSH_ERR);
+    assertThat(loop.found.isReceive(1)).isTrue();
+    assertThat(loop.found.id(1)).isEqualTo(8);
+  }
+
+  @Test
+  void aMissingReceiveIsReported() {
+    loop.near.post(chain.send().fromLong(1));
+    loop.poll();
+    assertThat(loop.found.status(0)).isEqualTo(Status.RNR_RETRY_EXC_ERR);
+  }
+
+  @Test
+  void aFailingPollIsAnError() {
+    loop.device.errors.put("poll_cq", 5);
+    assertThatThrownBy(loop::poll)
+        .isInstanceOfSatisfying(VerbsException.class, e -> assertThat(e.errno()).isEqualTo(5))
+        .hasMessageContaining("EIO");
+  }
+
+  @Test
+  void aPollTakesNoMoreThanFits() {
+    for (int i = 0; i < 4; i++) {
+      chain.write(loop.remote.remote(), 0).fromLong(i).signaled().id(i);
+    }
+    loop.near.post(chain);
+    Completions three = new Completions(3);
+    assertThat(loop.sendQueue.poll(three)).isEqualTo(3);
+    assertThat(loop.sendQueue.poll(three)).isOne();
+    assertThat(three.id(0)).isEqualTo(3);
+    assertThatThrownBy(() -> three.id(1)).isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> new Completions(0)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void everyStatusHasItsNumber() {
+    assertThat(Status.of(IbverbsTypes.IBV_WC_SUCCESS())).isEqualTo(Status.SUCCESS);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_LEN_ERR())).isEqualTo(Status.LOC_LEN_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_QP_OP_ERR())).isEqualTo(Status.LOC_QP_OP_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_EEC_OP_ERR())).isEqualTo(Status.LOC_EEC_OP_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_PROT_ERR())).isEqualTo(Status.LOC_PROT_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_WR_FLUSH_ERR())).isEqualTo(Status.WR_FLUSH_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_MW_BIND_ERR())).isEqualTo(Status.MW_BIND_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_BAD_RESP_ERR())).isEqualTo(Status.BAD_RESP_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_ACCESS_ERR())).isEqualTo(Status.LOC_ACCESS_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_REM_INV_REQ_ERR())).isEqualTo(Status.REM_INV_REQ_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_REM_ACCESS_ERR())).isEqualTo(Status.REM_ACCESS_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_REM_OP_ERR())).isEqualTo(Status.REM_OP_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_RETRY_EXC_ERR())).isEqualTo(Status.RETRY_EXC_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_RNR_RETRY_EXC_ERR()))
+        .isEqualTo(Status.RNR_RETRY_EXC_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_LOC_RDD_VIOL_ERR()))
+        .isEqualTo(Status.LOC_RDD_VIOL_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_REM_INV_RD_REQ_ERR()))
+        .isEqualTo(Status.REM_INV_RD_REQ_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_REM_ABORT_ERR())).isEqualTo(Status.REM_ABORT_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_INV_EECN_ERR())).isEqualTo(Status.INV_EECN_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_INV_EEC_STATE_ERR()))
+        .isEqualTo(Status.INV_EEC_STATE_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_FATAL_ERR())).isEqualTo(Status.FATAL_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_RESP_TIMEOUT_ERR()))
+        .isEqualTo(Status.RESP_TIMEOUT_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_GENERAL_ERR())).isEqualTo(Status.GENERAL_ERR);
+    assertThat(Status.of(IbverbsTypes.IBV_WC_GENERAL_ERR() + 1)).isEqualTo(Status.UNKNOWN);
+    assertThat(Status.of(-1)).isEqualTo(Status.UNKNOWN);
+  }
+
+  @Test
+  void everyOpcodeHasItsNumber() {
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_SEND())).isEqualTo(Opcode.SEND);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_RDMA_WRITE())).isEqualTo(Opcode.RDMA_WRITE);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_RDMA_READ())).isEqualTo(Opcode.RDMA_READ);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_COMP_SWAP())).isEqualTo(Opcode.COMPARE_AND_SWAP);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_FETCH_ADD())).isEqualTo(Opcode.FETCH_AND_ADD);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_RECV())).isEqualTo(Opcode.RECEIVE);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_RECV_RDMA_WITH_IMM()))
+        .isEqualTo(Opcode.RECEIVE_RDMA_WITH_IMMEDIATE);
+    assertThat(Opcode.of(77)).isEqualTo(Opcode.OTHER);
+  }
+
+  @Test
+  void aChannelWakesWhoAsked() {
+    CompletionChannel channel = loop.context.createCompletionChannel();
+    CompletionQueue queue = loop.context.createCompletionQueue(8, channel);
+    queue.requestNotification(true);
+    assertThat(loop.device.calls).contains("req_notify_cq 1");
+    assertThat(channel.await(Duration.ofMillis(1))).isFalse();
+    loop.device.completionEvents = 1;
+    assertThat(channel.await(Duration.ofSeconds(5))).isTrue();
+    channel.close();
+    assertThat(queue.isClosed()).isTrue();
+    assertThatThrownBy(() -> channel.await(Duration.ZERO))
+        .isInstanceOf(IllegalStateException.class);
+  }
+}
