@@ -1,0 +1,130 @@
+package org.verbena.moe;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.function.LongConsumer;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.acceptance.Ranks;
+import org.verbena.bootstrap.Group;
+import org.verbena.layout.ExchangeShape;
+import org.verbena.moe.ExchangeConfig.CombineOrder;
+import org.verbena.transport.shm.ShmTransport;
+
+/** A steady round allocates nothing on the Java heap, in any thread that takes part in it. */
+class AllocationTest {
+  private static final ExchangeShape SHAPE = new ExchangeShape(2, 8, 256, 6, 3);
+  private static final int ROUNDS = 200;
+  private static final Duration LIMIT = Duration.ofSeconds(90);
+  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+  @TempDir Path directory;
+
+  @ParameterizedTest
+  @EnumSource(CombineOrder.class)
+  void aSteadyRoundAllocatesNothing(CombineOrder order) throws Exception {
+    assertThat(THREADS.isThreadAllocatedMemoryEnabled()).isTrue();
+    ExchangeConfig config =
+        ExchangeConfig.builder(SHAPE).combineOrder(order).guardedViews(false).build();
+    Ranks.run(
+        SHAPE.ranks(),
+        group -> {
+          try (Exchange exchange = Exchange.open(group, ShmTransport.provider(directory), config);
+              Arena arena = Arena.ofShared()) {
+            Engine engine = new Engine(exchange, arena);
+            assertThat(countsWhatIsAllocated()).isPositive();
+            untilSteady(group, engine::handedOver);
+            untilSteady(group, engine::inPlace);
+          }
+        });
+  }
+
+  private static long countsWhatIsAllocated() {
+    long before = THREADS.getCurrentThreadAllocatedBytes();
+    byte[] garbage = new byte[1000];
+    return THREADS.getCurrentThreadAllocatedBytes() - before - garbage.length;
+  }
+
+  /** Code allocates until Java has compiled it; then no thread may, for many rounds. */
+  private static void untilSteady(Group group, LongConsumer round) {
+    long deadline = System.nanoTime() + LIMIT.toNanos();
+    long allocated = Long.MAX_VALUE;
+    while (allocated > 0) {
+      assertThat(System.nanoTime())
+          .as("deadline: all ranks still allocate %d bytes in %d rounds", allocated, ROUNDS)
+          .isLessThan(deadline);
+      long before = THREADS.getCurrentThreadAllocatedBytes();
+      for (int i = 0; i < ROUNDS; i++) {
+        round.accept(i);
+      }
+      long mine = THREADS.getCurrentThreadAllocatedBytes() - before;
+      byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(mine).array();
+      allocated =
+          group.allGather("allocated", bytes).stream()
+              .mapToLong(rank -> ByteBuffer.wrap(rank).getLong())
+              .sum();
+    }
+  }
+
+  /** What an engine does in a round, with memory that it made before. */
+  private static final class Engine {
+    private final Exchange exchange;
+    private final ReceivedRows rows = new ReceivedRows();
+    private final OutgoingRows outgoing = new OutgoingRows();
+    private final MemorySegment tokens;
+    private final MemorySegment experts;
+    private final MemorySegment weights;
+    private final MemorySegment output;
+
+    Engine(Exchange exchange, Arena arena) {
+      this.exchange = exchange;
+      int ids = SHAPE.tokens() * SHAPE.topk();
+      tokens = arena.allocate(2L * SHAPE.tokens() * SHAPE.hidden(), 64);
+      experts = arena.allocate(4L * ids, 64);
+      weights = arena.allocate(4L * ids, 64);
+      output = arena.allocate(2L * SHAPE.ranks() * ids * SHAPE.hidden(), 64);
+      for (int i = 0; i < ids; i++) {
+        experts.setAtIndex(ValueLayout.JAVA_INT, i, i % SHAPE.experts());
+        weights.setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
+      }
+    }
+
+    void handedOver(long round) {
+      long epoch = dispatch(round);
+      for (int local = 0; local < rows.experts(); local++) {
+        rows.gather(local, output, 2L * rows.firstEntry(local) * SHAPE.hidden());
+      }
+      exchange.sendCombine(epoch, output);
+      exchange.receiveCombine(epoch, tokens);
+    }
+
+    void inPlace(long round) {
+      long epoch = dispatch(round);
+      exchange.beginCombine(epoch, outgoing);
+      for (int row = 0; row < rows.rows(); row++) {
+        MemorySegment target = outgoing.memory(rows.source(row));
+        MemorySegment.copy(
+            rows.memory(), rows.offset(row), target, outgoing.offset(row), 2L * SHAPE.hidden());
+        outgoing.complete(row);
+      }
+      exchange.finishCombine(epoch);
+      exchange.receiveCombine(epoch, tokens);
+    }
+
+    private long dispatch(long round) {
+      int n = (int) (round % (SHAPE.tokens() + 1));
+      long epoch = exchange.sendDispatch(tokens, experts, weights, n);
+      exchange.receiveDispatch(epoch, rows);
+      return epoch;
+    }
+  }
+}
