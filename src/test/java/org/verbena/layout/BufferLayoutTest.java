@@ -212,9 +212,12 @@ class BufferLayoutTest {
 
   private static void draw(String[] map, String name, int half, long offset, long bytes) {
     assertThat(offset % (name.startsWith("routing") ? 8 : 16)).isZero();
+    String owner = name + half;
     for (int at = Math.toIntExact(offset); at < offset + bytes; at++) {
-      assertThat(map[at]).as("byte %d of %s", at, name).isNull();
-      map[at] = name + half;
+      if (map[at] != null) {
+        throw new AssertionError("byte " + at + " of " + name + " belongs to " + map[at]);
+      }
+      map[at] = owner;
     }
   }
 
