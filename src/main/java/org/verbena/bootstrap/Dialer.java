@@ -40,7 +40,7 @@ final class Dialer {
   Connection dial() throws InterruptedException {
     Backoff backoff = new Backoff();
     int tries = 0;
-    String error;
+    String error = "";
     do {
       tries++;
       try {
@@ -49,7 +49,9 @@ final class Dialer {
         Thread.interrupted();
         throw new InterruptedException();
       } catch (IOException e) {
-        error = e instanceof UnknownHostException ? "cannot resolve " + e.getMessage() : text(e);
+        if (error.isEmpty() || !deadline.passed()) { // a try that was cut short says little
+          error = e instanceof UnknownHostException ? "cannot resolve " + e.getMessage() : text(e);
+        }
       }
     } while (backoff.pause(deadline));
     throw new GroupException(
