@@ -21,16 +21,30 @@ class FmaTest {
     check(() -> Math.scalb(random.nextInt(-512, 513), random.nextInt(50, 60)));
   }
 
+  /**
+   * Products a little above and below half a step of the third number, so little that the sum in
+   * double is the middle itself: a second rounding then goes to even instead of up or down.
+   */
   @Test
   void emulationRoundsOnce() {
-    // 1 + 2^-24 is a middle; the rest of the exact sum, 2^-60, decides.
-    float half = 0x1p-24f;
-    float more = Math.nextUp(half);
-    assertThat(Fma.emulate(half, 1, 1)).isEqualTo(1f);
-    assertThat(Fma.emulate(more, 1, 1)).isEqualTo(Math.nextUp(1f));
-    assertThat(Fma.emulate(0x1.000002p-12f, 0x1.000002p-12f, 1)).isEqualTo(Math.nextUp(1f));
-    assertThat(Fma.emulate(0x1.000002p-12f, 0x1.fffffcp-13f, 1))
-        .isEqualTo(Math.fma(0x1.000002p-12f, 0x1.fffffcp-13f, 1f));
+    System.out.println("FmaTest: -Dverbena.seed=" + seed);
+    int wrongIfRoundedTwice = 0;
+    for (int i = 0; i < 500_000; i++) {
+      float a = 1 + random.nextInt(1 << 23) * 0x1p-23f;
+      float b = (float) (1.0 / a);
+      boolean subnormal = random.nextBoolean();
+      int half = subnormal ? -75 : -12;
+      float c = (1 + random.nextInt(1 << 23) * 0x1p-23f) * (subnormal ? 0x1p-127f : 1);
+      float sign = random.nextBoolean() ? 1 : -1;
+      float scaledA = Math.scalb(a, half);
+      float scaledB = sign * Math.scalb(b, half);
+      float expected = Math.fma(scaledA, scaledB, c);
+      assertSame(expected, scaledA, scaledB, c);
+      if ((float) ((double) scaledA * scaledB + c) != expected) {
+        wrongIfRoundedTwice++;
+      }
+    }
+    assertThat(wrongIfRoundedTwice).isGreaterThan(1000);
     assertThat(Fma.emulate(0x1p-100f, -0x1p-100f, 0)).isEqualTo(-0f);
   }
 
@@ -39,11 +53,14 @@ class FmaTest {
       float a = source.get();
       float b = source.get();
       float c = random.nextBoolean() ? source.get() : a * b * random.nextInt(-2, 3);
-      float expected = Math.fma(a, b, c);
-      float found = Fma.emulate(a, b, c);
-      if (Float.floatToIntBits(expected) != Float.floatToIntBits(found)) {
-        assertThat(found).as("fma(%a, %a, %a)", a, b, c).isEqualTo(expected);
-      }
+      assertSame(Math.fma(a, b, c), a, b, c);
+    }
+  }
+
+  private static void assertSame(float expected, float a, float b, float c) {
+    float found = Fma.emulate(a, b, c);
+    if (Float.floatToIntBits(expected) != Float.floatToIntBits(found)) {
+      assertThat(found).as("fma(%a, %a, %a)", a, b, c).isEqualTo(expected);
     }
   }
 }
