@@ -12,7 +12,15 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
     description = "Native RDMA for Java, and the expert-parallel exchange on it.",
-    subcommands = {DemoCommand.class, GroupCommand.class, LayoutCommand.class, RunCommand.class},
+    subcommands = {
+      DemoCommand.class,
+      DevicesCommand.class,
+      GroupCommand.class,
+      LayoutCommand.class,
+      PerfCommand.class,
+      PingpongCommand.class,
+      RunCommand.class
+    },
     exitCodeOnInvalidInput = ExitCode.USAGE,
     exitCodeOnExecutionException = ExitCode.FAILED)
 final class Main implements Runnable {

@@ -2,7 +2,6 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
@@ -64,10 +63,29 @@ public record Gid(long prefix, long interfaceId) {
     }
   }
 
-  /** As {@code ibv_devinfo} writes it. */
+  /** As {@code inet_ntop(3)} writes it, with its longest run of zeros left out. */
   @Override
   public String toString() {
-    String text = address().getHostAddress();
-    return address() instanceof Inet6Address ? text : "::ffff:" + text;
+    if (isIpv4()) {
+      return "::ffff:" + address().getHostAddress();
+    }
+    String text = ":" + address().getHostAddress() + ":";
+    for (int zeros = 8; zeros > 1; zeros--) {
+      String run = ":" + "0:".repeat(zeros);
+      int start = text.indexOf(run);
+      if (start >= 0) {
+        String left = text.substring(0, start);
+        String right = text.substring(start + run.length());
+        text = left + "::" + right;
+        break;
+      }
+    }
+    return trim(text);
+  }
+
+  /** Without the colons that {@code toString} put around. */
+  private static String trim(String text) {
+    String left = text.startsWith("::") ? text : text.substring(1);
+    return left.endsWith("::") ? left : left.substring(0, left.length() - 1);
   }
 }

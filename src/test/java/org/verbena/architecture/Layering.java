@@ -22,7 +22,14 @@ record Layering(String root, Map<String, Set<String>> allowed) {
           Map.ofEntries(
               Map.entry(
                   "cli",
-                  Set.of("acceptance", "bootstrap", "layout", "moe", "transport", "transport.shm")),
+                  Set.of(
+                      "acceptance",
+                      "bootstrap",
+                      "layout",
+                      "moe",
+                      "transport",
+                      "transport.shm",
+                      "verbs")),
               Map.entry("acceptance", Set.of("layout", "moe")),
               Map.entry("bootstrap", Set.of()),
               Map.entry("ffi", Set.of()),

@@ -160,7 +160,13 @@ class PathSelectorTest {
   void aGidIsWrittenLikeItsAddress() {
     assertThat(IPV4).hasToString("::ffff:10.1.2.3");
     assertThat(IPV4.address().getHostAddress()).isEqualTo("10.1.2.3");
-    assertThat(LINK_LOCAL).hasToString("fe80:0:0:0:0:0:0:1");
+    assertThat(LINK_LOCAL).hasToString("fe80::1");
+    assertThat(IPV6).hasToString("2001:db8::5");
+    assertThat(new Gid(0, 0)).hasToString("::");
+    assertThat(new Gid(0, 1)).hasToString("::1");
+    assertThat(gid("1:2:0:3::4")).hasToString("1:2:0:3::4");
+    assertThat(gid("1::")).hasToString("1::");
+    assertThat(gid("1:2:3:4:5:6:7:8")).hasToString("1:2:3:4:5:6:7:8");
     assertThat(LINK_LOCAL.isLinkLocal()).isTrue();
     assertThat(IPV6.isIpv4()).isFalse();
     assertThat(new Gid(0, 0).isZero()).isTrue();
