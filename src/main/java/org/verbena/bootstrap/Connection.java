@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.ProtocolException;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
@@ -29,6 +30,7 @@ final class Connection implements Closeable {
     this.channel = channel;
     this.peer = String.valueOf(channel.getRemoteAddress()).replaceFirst("^[^/]*/", "");
     channel.configureBlocking(false);
+    channel.setOption(StandardSocketOptions.TCP_NODELAY, true); // small messages, each awaited
     this.key = channel.register(selector, SelectionKey.OP_READ, this);
   }
 

@@ -8,14 +8,16 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.SequencedMap;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +29,10 @@ import org.jspecify.annotations.Nullable;
 final class Listener implements Closeable {
   private static final System.Logger LOG = System.getLogger(Listener.class.getName());
   private static final Duration INTRODUCTION = Duration.ofSeconds(5);
+
+  /** More at once, and the eldest is sent away: a member says who it is at once. */
+  static final int MAX_STRANGERS = 256;
+
   private static final int TOKEN_BYTES = 16;
   private static final int MAX_REFUSALS_TOLD = 8;
 
@@ -35,7 +41,7 @@ final class Listener implements Closeable {
   private final ServerSocketChannel channel;
   private final @Nullable Published published;
   private final String job;
-  private final Map<Connection, Deadline> strangers = new HashMap<>();
+  private final SequencedMap<Connection, Deadline> strangers = new LinkedHashMap<>();
   private final @Nullable Connection[] members;
   private final long[] processes;
   private final Set<String> refusals = new LinkedHashSet<>();
@@ -130,6 +136,9 @@ final class Listener implements Closeable {
         Connection stranger = new Connection(found, selector);
         strangers.put(stranger, Deadline.in(INTRODUCTION));
         stranger.send(new Message.Greeting(Message.VERSION));
+        if (strangers.size() > MAX_STRANGERS) {
+          drop(strangers.firstEntry().getKey());
+        }
       } catch (IOException _) {
         found.close(); // gone already, as port scanners are
       }
@@ -246,9 +255,17 @@ final class Listener implements Closeable {
     return Ranks.missing(members).stream().filter(rank -> rank != 0).toList();
   }
 
-  private String late() {
-    String refused = refusals.isEmpty() ? "" : "; refused: " + String.join("; ", refusals);
-    return Ranks.name(missing()) + " did not come in time" + refused;
+  private String late() throws IOException {
+    StringBuilder reason = new StringBuilder(Ranks.name(missing()) + " did not come in time");
+    if (!refusals.isEmpty()) {
+      reason.append("; refused: ").append(String.join("; ", refusals));
+    }
+    if (published != null
+        && membership.rendezvous() instanceof Rendezvous.InFile(var path)
+        && !published.isIn(path)) {
+      reason.append("; another rank 0 has put itself in place of this one in ").append(path);
+    }
+    return reason.toString();
   }
 
   private GroupException tell(String reason) {
@@ -278,7 +295,9 @@ final class Listener implements Closeable {
     channel.close();
     strangers.keySet().forEach(Connection::close);
     if (published != null && membership.rendezvous() instanceof Rendezvous.InFile(var path)) {
-      published.remove(path);
+      if (published.isIn(path)) {
+        Files.deleteIfExists(path);
+      }
     }
   }
 }

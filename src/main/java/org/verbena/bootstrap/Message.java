@@ -116,7 +116,7 @@ sealed interface Message {
             case 3 -> new Refusal(in.readBoolean(), in.readUTF());
             case 4 -> {
               List<Integer> missing = new ArrayList<>();
-              for (int left = in.readInt(); left > 0; left--) {
+              for (int left = in.readInt(); left != 0; left--) {
                 missing.add(in.readInt());
               }
               yield new Waiting(missing);

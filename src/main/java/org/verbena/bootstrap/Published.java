@@ -63,10 +63,8 @@ record Published(String token, List<InetSocketAddress> addresses) {
     return job + "#" + token;
   }
 
-  /** Removes the file unless another rank 0 has published its own in the meantime. */
-  void remove(Path path) throws IOException {
-    if (Files.exists(path) && Files.readAllLines(path).contains(token)) {
-      Files.deleteIfExists(path);
-    }
+  /** Whether the file is this one, and not what another rank 0 has published since. */
+  boolean isIn(Path path) throws IOException {
+    return Files.exists(path) && Files.readAllLines(path).contains(token);
   }
 }

@@ -282,6 +282,36 @@ class FormationTest {
   }
 
   @Test
+  void theEldestOfTooManyThatSayNothingIsSentAway() throws Exception {
+    int port = Ports.free();
+    Future<TcpGroup> zero = join(OneHost.membership(0, 2, at(port)), LONG);
+    List<Stranger> strangers = new ArrayList<>();
+    for (int i = 0; i <= Listener.MAX_STRANGERS; i++) {
+      strangers.add(Stranger.connect(port));
+    }
+    strangers.getFirst().awaitEnd();
+    assertWorks(List.of(zero, join(OneHost.membership(1, 2, at(port)), LONG)));
+    for (Stranger stranger : strangers) {
+      stranger.close();
+    }
+  }
+
+  @Test
+  void aSecondRankZeroTakesThePlaceOfTheFirstWhichSaysSo() throws Exception {
+    Path path = dir.resolve("rendezvous");
+    Future<TcpGroup> first = join(OneHost.membership(0, 2, file("rendezvous")), SHORT);
+    Deadline deadline = Deadline.in(LONG);
+    while (!Files.exists(path) && !deadline.passed()) {
+      Thread.sleep(1);
+    }
+    Future<TcpGroup> second = join(OneHost.membership(0, 2, file("rendezvous")), LONG);
+    assertThat(failure(first))
+        .hasMessageContaining("rank 1 did not come in time")
+        .hasMessageContaining("another rank 0 has put itself in place of this one in " + path);
+    assertWorks(List.of(second, join(OneHost.membership(1, 2, file("rendezvous")), LONG)));
+  }
+
+  @Test
   void aRankLeftOverFromTheLastRunDoesNotGetIn() throws Exception {
     Rendezvous rendezvous = at(Ports.free());
     Future<TcpGroup> lingering = join(OneHost.membership(1, 2, "old", rendezvous), SHORT);

@@ -82,10 +82,11 @@ class RendezvousTest {
     try (var files = Files.list(dir)) {
       assertThat(files).containsExactly(file);
     }
-    new Published("another", published.addresses()).remove(file);
-    assertThat(file).exists();
-    published.remove(file);
-    assertThat(file).doesNotExist();
+    assertThat(published.isIn(file)).isTrue();
+    new Published("another", published.addresses()).write(file);
+    assertThat(published.isIn(file)).isFalse();
+    Files.delete(file);
+    assertThat(published.isIn(file)).isFalse();
   }
 
   @Test
