@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class FormationTest {
   private static final Duration LONG = Duration.ofSeconds(30);
-  private static final Duration SHORT = Duration.ofMillis(800);
+  private static final Duration SHORT = Duration.ofSeconds(2);
 
   @TempDir Path dir;
 
@@ -176,7 +176,7 @@ class FormationTest {
   @Test
   void aRankThatGivesUpFirstNamesTheMissingOnesToo() throws Exception {
     Rendezvous rendezvous = file("rendezvous");
-    Future<TcpGroup> zero = join(OneHost.membership(0, 4, rendezvous), Duration.ofSeconds(2));
+    Future<TcpGroup> zero = join(OneHost.membership(0, 4, rendezvous), Duration.ofSeconds(6));
     assertThat(failure(join(OneHost.membership(1, 4, rendezvous), SHORT)))
         .hasMessageContaining("ranks 2, 3 did not come in time");
     assertThat(failure(zero)).hasMessageContaining("ranks 1, 2, 3 did not come in time");
@@ -336,7 +336,7 @@ class FormationTest {
     Path path = dir.resolve("rendezvous");
     // Somebody else listens now where the file says, and another group does too.
     int port = Ports.free();
-    Future<TcpGroup> foreign = join(OneHost.membership(0, 2, at(port)), Duration.ofSeconds(2));
+    Future<TcpGroup> foreign = join(OneHost.membership(0, 2, at(port)), Duration.ofSeconds(4));
     Stranger.connect(port).close();
     new Published("stale", Addresses.toPublish(new InetSocketAddress(Addresses.loopback(), port)))
         .write(path);
