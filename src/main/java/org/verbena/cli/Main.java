@@ -13,6 +13,7 @@ import picocli.CommandLine.Spec;
     versionProvider = Version.class,
     description = "Native RDMA for Java, and the expert-parallel exchange on it.",
     subcommands = {
+      ClusterCommand.class,
       DemoCommand.class,
       DevicesCommand.class,
       GroupCommand.class,
@@ -34,6 +35,8 @@ final class Main implements Runnable {
   }
 
   public static void main(String[] args) {
-    System.exit(new CommandLine(new Main()).execute(args));
+    CommandLine commandLine = new CommandLine(new Main());
+    ClusterCommand.configure(commandLine.getCommandSpec());
+    System.exit(commandLine.execute(args));
   }
 }

@@ -1,0 +1,97 @@
+package org.verbena.cluster;
+
+import com.github.dockerjava.api.exception.DockerException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The cluster that lives as long as a run of tests: on the configured engine if a node comes up
+ * there, and otherwise in a guest of its own.
+ */
+final class RunCluster implements AutoCloseable {
+  private final Cluster cluster;
+  private final @Nullable Guest guest;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private RunCluster(Cluster cluster, @Nullable Guest guest) {
+    this.cluster = cluster;
+    this.guest = guest;
+    // Ctrl-C; a killed process needs no hook, see Guest.run and Cluster.sweep.
+    Runtime.getRuntime().addShutdownHook(new Thread(this::close, "cluster-close"));
+  }
+
+  static RunCluster start() {
+    Build build = Build.current();
+    String id = "test-" + ProcessHandle.current().pid();
+    Path logs = emptied(build.logs());
+    try {
+      Cluster cluster = onConfiguredEngine(build, id, logs);
+      say(cluster);
+      return new RunCluster(cluster, null);
+    } catch (ClusterException e) {
+      System.err.println("cluster: takes a guest, as " + e.getMessage());
+    }
+    Guest guest = Guest.run(build, id, logs.resolve("guest-console.log"));
+    Engine engine = Engine.ofGuest(guest.line());
+    Cluster cluster = new Cluster(engine, id, Owner.thisProcess(), build, logs);
+    say(cluster);
+    return new RunCluster(cluster, guest);
+  }
+
+  Cluster cluster() {
+    return cluster;
+  }
+
+  @Override
+  public void close() {
+    if (closed.getAndSet(true)) {
+      return;
+    }
+    if (guest == null) {
+      cluster.remove();
+    } else {
+      cluster.close();
+      guest.close();
+    }
+  }
+
+  private static Cluster onConfiguredEngine(Build build, String id, Path logs) {
+    Engine engine = Engine.configured(build);
+    Cluster.sweep(engine.client());
+    Cluster cluster = new Cluster(engine, id, Owner.thisProcess(), build, logs);
+    try {
+      cluster.grow(1);
+      return cluster;
+    } catch (ClusterException | DockerException e) {
+      cluster.remove();
+      throw new ClusterException(
+          "no node comes up on the engine at " + engine.address() + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static void say(Cluster cluster) {
+    System.err.println(
+        "cluster: on the engine at %s: %s"
+            .formatted(cluster.engine().address(), cluster.engine().why()));
+  }
+
+  private static Path emptied(Path folder) {
+    try {
+      if (Files.exists(folder)) {
+        try (var paths = Files.walk(folder)) {
+          for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+            Files.delete(path);
+          }
+        }
+      }
+      return Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
