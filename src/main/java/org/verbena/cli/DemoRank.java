@@ -22,9 +22,6 @@ import org.verbena.transport.shm.ShmTransport;
 
 /** One rank of the demo: runs its rounds, and gathers what all ranks measured. */
 final class DemoRank {
-  /** Begins a line that only a terminal is shown. */
-  static final String PROGRESS = "progress: ";
-
   private final Group group;
   private final ExchangeShape shape;
   private final int rounds;
@@ -70,7 +67,13 @@ final class DemoRank {
           nanos[index(phase)][round] = took;
           if (group.rank() == 0 && phase == Phase.COMBINE_RECEIVE) {
             System.err.println(
-                PROGRESS + what + ": round " + (round + 1) + " of " + rounds + " verified");
+                RankOutput.PROGRESS
+                    + what
+                    + ": round "
+                    + (round + 1)
+                    + " of "
+                    + rounds
+                    + " verified");
           }
         });
   }

@@ -20,6 +20,7 @@ import picocli.CommandLine.Spec;
       LayoutCommand.class,
       PerfCommand.class,
       PingpongCommand.class,
+      ReplayCommand.class,
       RunCommand.class
     },
     exitCodeOnInvalidInput = ExitCode.USAGE,

@@ -53,6 +53,12 @@ interface RowMath {
           "Sums of rows are scalar and slow: start Java with --add-modules jdk.incubator.vector");
       return new ScalarRowMath();
     }
+    if (!RowMath.class.getModule().isNativeAccessEnabled()) {
+      logger.log(
+          WARNING,
+          "Sums of rows are scalar and slow: start Java with --enable-native-access=org.verbena");
+      return new ScalarRowMath();
+    }
     if (!Fma.IN_HARDWARE) {
       logger.log(
           WARNING, "Sums of rows are scalar and slow: the processor has no fused multiply-add");
