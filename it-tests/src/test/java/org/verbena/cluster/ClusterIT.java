@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.net.InetAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -127,7 +128,7 @@ class ClusterIT {
 
   @Test
   void aTestThatFailsKeepsTheLogs() throws Exception {
-    java.nio.file.Path folder = Build.current().logs().resolve("kept");
+    Path folder = Build.current().logs().resolve("kept");
     cluster.keepLogs(folder);
     assertThat(folder.resolve("node2.log")).content().contains("node2: ").contains("is ready");
     assertThat(folder.resolve("dmesg.log")).content().contains("Linux version");

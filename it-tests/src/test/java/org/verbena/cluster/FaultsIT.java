@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 /** Every fault has its effect, and none is left after the node was brought back. */
@@ -44,10 +46,9 @@ class FaultsIT {
     two.call(() -> "warm");
     two.stop();
     CompletableFuture<String> answer = two.submit(() -> "awake");
-    assertThatThrownBy(() -> answer.get(3, java.util.concurrent.TimeUnit.SECONDS))
-        .isInstanceOf(java.util.concurrent.TimeoutException.class);
+    assertThatThrownBy(() -> answer.get(3, TimeUnit.SECONDS)).isInstanceOf(TimeoutException.class);
     two.cont();
-    assertThat(answer.get(30, java.util.concurrent.TimeUnit.SECONDS)).isEqualTo("awake");
+    assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo("awake");
   }
 
   @Test
@@ -59,7 +60,7 @@ class FaultsIT {
               return "never";
             });
     two.kill();
-    assertThatThrownBy(() -> task.get(30, java.util.concurrent.TimeUnit.SECONDS))
+    assertThatThrownBy(() -> task.get(30, TimeUnit.SECONDS))
         .hasCauseInstanceOf(ClusterException.class)
         .hasMessageContaining("node2");
     two.bringBack();
@@ -79,7 +80,7 @@ class FaultsIT {
             });
     two.call(() -> "it runs");
     two.signalJava("KILL");
-    assertThatThrownBy(() -> task.get(30, java.util.concurrent.TimeUnit.SECONDS))
+    assertThatThrownBy(() -> task.get(30, TimeUnit.SECONDS))
         .hasMessageContaining("node2: its Java process has ended")
         .hasMessageContaining("137");
     assertThat(two.call(() -> "anew")).isEqualTo("anew");
@@ -93,7 +94,7 @@ class FaultsIT {
     assertThat(two.exec("echo", "host").orThrow().stdout()).isEqualTo("host\n");
     assertThat(answer).isNotDone();
     two.signalJava("CONT");
-    assertThat(answer.get(30, java.util.concurrent.TimeUnit.SECONDS)).isEqualTo("awake");
+    assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo("awake");
   }
 
   /** Knocks at a port of node2 where nobody listens: 1 if refused, 124 if nothing came back. */

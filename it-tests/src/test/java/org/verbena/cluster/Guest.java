@@ -1,5 +1,7 @@
 package org.verbena.cluster;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -68,7 +70,8 @@ final class Guest implements AutoCloseable {
 
   /** Finds a guest that stays. */
   static Optional<Line> probe(Build build, String name) {
-    return output(build, "probe", name).map(Line::parse);
+    ProcessBuilder builder = builder(build, "probe", name);
+    return output(builder.redirectError(ProcessBuilder.Redirect.DISCARD)).map(Line::parse);
   }
 
   static void stop(Build build, String name) {
@@ -111,11 +114,13 @@ final class Guest implements AutoCloseable {
   }
 
   private static Optional<String> output(Build build, String... arguments) {
+    return output(builder(build, arguments));
+  }
+
+  private static Optional<String> output(ProcessBuilder builder) {
     try {
-      Process process = builder(build, arguments).start();
-      String output =
-          new String(
-              process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+      Process process = builder.start();
+      String output = new String(process.getInputStream().readAllBytes(), UTF_8);
       return process.waitFor() == 0 ? Optional.of(output) : Optional.empty();
     } catch (IOException e) {
       throw new ClusterException("The guest script cannot be run", e);

@@ -27,6 +27,9 @@ public final class Node {
   /** The deadline where none is given. */
   public static final Duration DEADLINE = Duration.ofSeconds(60);
 
+  /** The exit code of a process that was killed. */
+  private static final long KILLED = 137;
+
   private static final String CUT_OFF =
       "tc qdisc add dev eth0 clsact"
           + " && tc filter add dev eth0 ingress matchall action drop"
@@ -83,6 +86,7 @@ public final class Node {
                 "timeout", "--kill-after=2", String.valueOf(Math.max(1, deadline.toSeconds()))));
     limited.addAll(List.of(command));
     String text = name + ": " + String.join(" ", command);
+    long start = System.nanoTime();
     try (CapturedOutput output = new CapturedOutput()) {
       String exec =
           client
@@ -101,8 +105,10 @@ public final class Node {
       if (exitCode == null) {
         throw new ClusterException(text + ": no exit code; was the node killed?");
       }
-      // Killed after the deadline, timeout(1) itself ends with 137.
-      return new ExecResult(text, exitCode, output.stdout(), output.stderr());
+      // A command that ignores the first signal is killed, and timeout(1) then ends with 137.
+      boolean timedOut = exitCode == KILLED && System.nanoTime() - start >= deadline.toNanos();
+      return new ExecResult(
+          text, timedOut ? ExecResult.TIMED_OUT : exitCode, output.stdout(), output.stderr());
     } catch (DockerException | IOException e) {
       throw new ClusterException(text + ": " + e.getMessage(), e);
     } catch (InterruptedException e) {
