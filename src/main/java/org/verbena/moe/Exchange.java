@@ -80,6 +80,7 @@ public final class Exchange implements AutoCloseable {
   private final Combine combine;
   private final RowViews views;
   private final Round[] rounds;
+  private final CallRules rules;
   private final Counters counters = new Counters();
 
   private long nextEpoch;
@@ -89,11 +90,13 @@ public final class Exchange implements AutoCloseable {
   @SuppressWarnings("unused") // Through BUSY only.
   private boolean busy;
 
-  private Exchange(Transport transport, BufferLayout layout, ExchangeConfig config) {
+  private Exchange(
+      Transport transport, BufferLayout layout, ExchangeConfig config, CallRules rules) {
     this.transport = transport;
     this.layout = layout;
     this.shape = config.shape();
     this.placement = config.placement();
+    this.rules = rules;
     int rank = transport.rank();
     segments = new Segments(rank);
     router = new Router(shape, placement, rank);
@@ -127,6 +130,11 @@ public final class Exchange implements AutoCloseable {
    *     could not get its buffer; thrown on all ranks, naming the rank and the reason
    */
   public static Exchange open(Group group, TransportProvider provider, ExchangeConfig config) {
+    return open(group, provider, config, new CallRules());
+  }
+
+  static Exchange open(
+      Group group, TransportProvider provider, ExchangeConfig config, CallRules rules) {
     if (group.size() != config.shape().ranks()) {
       throw new IllegalArgumentException(
           "rank %d: the exchange is for %d ranks, the group has %d"
@@ -145,7 +153,7 @@ public final class Exchange implements AutoCloseable {
         () ->
             "rank %d: exchange over %s, %,d bytes"
                 .formatted(group.rank(), provider.name(), layout.allocationBytes()));
-    return new Exchange(transport, layout, config);
+    return new Exchange(transport, layout, config, rules);
   }
 
   /** This rank's number. */
@@ -220,7 +228,7 @@ public final class Exchange implements AutoCloseable {
 
   private Round free(long epoch) {
     Round round = rounds[layout.half(epoch)];
-    if (round.phase != Round.Phase.FREE) {
+    if (!rules.isFree(round.phase)) {
       throw new IllegalStateException(
           "rank %d: dispatch send of epoch %d: epoch %d is not over (%s), and %d may be in flight;"
                   .formatted(rank(), epoch, round.epoch, round.phase, rounds.length)
@@ -257,9 +265,7 @@ public final class Exchange implements AutoCloseable {
       String operation = "dispatch receive";
       Round round = round(operation, epoch, Round.Phase.DISPATCH_SENT);
       Round before = rounds[layout.half(epoch - 1)];
-      if (before.epoch == epoch - 1
-          && before.phase.compareTo(Round.Phase.COMBINE_SENT) < 0
-          && before.phase != Round.Phase.FREE) {
+      if (before.epoch == epoch - 1 && !rules.mayReceiveDispatch(before.phase)) {
         throw outOfOrder(operation, epoch, "send the combine of epoch " + (epoch - 1) + " first");
       }
       dispatch.receive(round);
