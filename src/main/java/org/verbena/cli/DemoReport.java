@@ -83,7 +83,6 @@ record DemoReport(
     members.put("signals", signals);
     members.put("bytesPerSecond", bandwidth());
     members.put("verifiedValues", verifiedValues);
-    members.put("wrongValues", 0);
     return Json.of(members);
   }
 

@@ -44,8 +44,9 @@ import org.verbena.transport.Wait;
  * <p><b>Memory.</b> Segments given are native (off-heap), live, and aligned to their elements;
  * numbers are little-endian. Tokens are bf16 [n][H], expert ids int32 [n][K] with -1 for none,
  * weights float32 [n][K], results bf16 [n][H], all dense. Inputs may be changed again as soon as
- * the call has returned. Bad input is refused with {@link IllegalArgumentException} before anything
- * is sent, and the exchange stays as it was.
+ * the call has returned; until then no other thread may close their arenas, or the JVM may crash.
+ * Bad input is refused with {@link IllegalArgumentException} before anything is sent, and the
+ * exchange stays as it was.
  *
  * <p><b>Threads.</b> One thread at a time, any thread; a second one at the same time is refused
  * with {@link IllegalStateException}. No thread of the library's own runs, and none is needed for

@@ -48,7 +48,7 @@ public interface IdleStrategy {
    * @param localRanks ranks that share this machine
    */
   static IdleStrategy forRanks(int localRanks) {
-    boolean crowded = localRanks >= Runtime.getRuntime().availableProcessors();
+    boolean crowded = localRanks > Runtime.getRuntime().availableProcessors();
     return crowded ? backoff(0, 50, 500_000) : backoff(5_000, 50, 500_000);
   }
 }

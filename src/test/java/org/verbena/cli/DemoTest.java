@@ -108,7 +108,7 @@ class DemoTest {
       assertThat(processes.await().code()).isZero();
     }
     assertThat(String.join("\n", allLines()))
-        .contains("\"ranks\" : 2", "\"dispatch_send\" : {", "\"wrongValues\" : 0");
+        .contains("\"ranks\" : 2", "\"dispatch_send\" : {", "\"verifiedValues\" : ");
   }
 
   @Test
