@@ -255,16 +255,14 @@ final class Combine {
     if (!Signal.isOf(round.epoch, word) || !Signal.isClosing(word)) {
       return false;
     }
-    int rows = checkedRows(round, peer, word);
-    if (rows != round.sentRows[peer]) {
-      throw wrongCount(round, peer, rows);
-    }
+    checkedRows(round, peer, word);
     return true;
   }
 
   private int checkedRows(Round round, int peer, long word) {
     int rows = Signal.rows(word);
-    if (rows < 0 || rows > round.sentRows[peer]) {
+    int sent = round.sentRows[peer];
+    if (rows < 0 || rows > sent || (Signal.isClosing(word) && rows != sent)) {
       throw wrongCount(round, peer, rows);
     }
     return rows;
@@ -293,7 +291,7 @@ final class Combine {
   void clearFlags(Round round) {
     for (int peer = 0; peer < shape.ranks(); peer++) {
       for (int slot = 0; slot < shape.tokens(); slot++) {
-        transport.window().set(ValueLayout.JAVA_INT, layout.combineFlag(round.half, peer, slot), 0);
+        INT.setRelease(transport.window(), layout.combineFlag(round.half, peer, slot), 0);
       }
     }
   }
