@@ -380,7 +380,8 @@ public final class Exchange implements AutoCloseable {
    * Leaves the exchange in order and gives its buffer back. Others that wait for a later round
    * learn that this rank closed; what it sent still arrives. Closing again does nothing.
    *
-   * @throws IllegalStateException if another thread is in a call
+   * @throws IllegalStateException if another thread is in a call, or in a native call that uses
+   *     rows; close again once it has returned
    */
   @Override
   public void close() {
@@ -395,8 +396,13 @@ public final class Exchange implements AutoCloseable {
           rounds[half].phase = Round.Phase.FREE;
         }
         closed = true;
-        transport.close();
       }
+      transport.close();
+    } catch (IllegalStateException e) {
+      throw new IllegalStateException(
+          "rank %d: close: a native call of another thread uses rows; close again once it has returned"
+              .formatted(rank()),
+          e);
     } finally {
       leave();
     }

@@ -103,6 +103,9 @@ public interface Transport extends AutoCloseable {
   /**
    * Leaves the group in order and gives the window back. Others that wait for this rank learn that
    * it closed; what it sent before still arrives. Closing again does nothing.
+   *
+   * @throws IllegalStateException if a native call of another thread uses a window; close again
+   *     once it has returned
    */
   @Override
   void close();

@@ -144,15 +144,13 @@ public final class ShmTransport implements Transport {
 
   @Override
   public void close() {
-    if (closed) {
-      return;
-    }
-    closed = true;
-    if (!failed) {
+    if (!closed && !failed) {
       for (ControlBlock control : controls) {
         control.markClosed(rank);
       }
     }
+    closed = true;
+    // Tried again if it was refused before.
     for (WindowFile file : files) {
       file.close();
     }

@@ -171,9 +171,16 @@ final class WindowFile implements AutoCloseable {
     }
   }
 
+  /**
+   * Gives the memory back. Closing again does nothing.
+   *
+   * @throws IllegalStateException if a native call of another thread uses it; nothing changes
+   */
   @Override
   public void close() {
-    arena.close();
+    if (arena.scope().isAlive()) {
+      arena.close();
+    }
     try {
       channel.close();
     } catch (IOException e) {
