@@ -18,11 +18,13 @@ final class RowViews {
   private final ViewGuard[] guards;
 
   RowViews(Transport transport, BufferLayout layout, boolean guarded) {
-    boolean enabled = guarded && RowViews.class.getModule().isNativeAccessEnabled();
+    Module module = RowViews.class.getModule();
+    boolean enabled = guarded && module.isNativeAccessEnabled();
     if (guarded && !enabled) {
       LOG.log(
           Logger.Level.INFO,
-          "views of rows are not guarded: start Java with --enable-native-access=org.verbena");
+          "views of rows are not guarded: start Java with --enable-native-access={0}",
+          module.isNamed() ? module.getName() : "ALL-UNNAMED");
     }
     int halves = layout.options().halves();
     ranks = layout.shape().ranks();
