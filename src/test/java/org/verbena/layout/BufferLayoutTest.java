@@ -6,6 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.tuple;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -14,6 +18,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.layout.LayoutOptions.Kind;
 
 class BufferLayoutTest {
@@ -122,6 +128,46 @@ class BufferLayoutTest {
     for (long epoch : new long[] {1, 2, (1L << 31) - 1, 1L << 31, (1L << 32) - 1, 1L << 32}) {
       assertThat(two.half(epoch)).isEqualTo((int) (epoch % 2));
       assertThat(one.half(epoch)).isZero();
+    }
+  }
+
+  /** Sixteen bits hold 65,536 numbers: here more slots and more experts than that have theirs. */
+  @ParameterizedTest
+  @ValueSource(ints = {65_535, 65_536, 65_537})
+  void slotsAreNotCountedInSixteenBits(int tokens) {
+    var layout = new BufferLayout(new ExchangeShape(3, tokens, 8, tokens, 1), RDMA);
+    int last = tokens - 1;
+    long messages = layout.messageBytes() * tokens;
+    assertThat(layout.dispatchReceive(1, 2, last) - layout.dispatchReceive(1, 0, 0))
+        .isEqualTo(3 * messages - layout.messageBytes());
+    assertThat(layout.combineReceive(1, 2, last) - layout.combineReceive(1, 2, 0))
+        .isEqualTo(last * layout.rowBytes());
+    assertThat(layout.routingReceive(1, 2, last) - layout.routingReceive(1, 2, 0))
+        .isEqualTo(last * layout.entriesBytes());
+    assertThat(layout.combineFlag(1, 2, last) - layout.combineFlag(1, 2, 0)).isEqualTo(4L * last);
+    refuses("slot", tokens, () -> layout.dispatchReceive(1, 2, tokens));
+  }
+
+  @Test
+  void everySignalIsAlignedForAcquireAndRelease() {
+    var layout = new BufferLayout(SHAPE, SHARED);
+    VarHandle longs = ValueLayout.JAVA_LONG.varHandle();
+    VarHandle ints = ValueLayout.JAVA_INT.varHandle();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment window = arena.allocate(layout.requiredBytes(), 4096);
+      for (int half = 0; half < 2; half++) {
+        for (int peer = 0; peer < SHAPE.ranks(); peer++) {
+          assertThat((long) longs.getAcquire(window, layout.dispatchCount(half, peer))).isZero();
+          assertThat((long) longs.getAcquire(window, layout.combineProgress(half, peer))).isZero();
+          for (int slot = 0; slot < SHAPE.tokens(); slot++) {
+            assertThat((int) ints.getAcquire(window, layout.combineFlag(half, peer, slot)))
+                .isZero();
+          }
+        }
+      }
+      MemorySegment crooked = window.asSlice(4);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> longs.setRelease(crooked, layout.dispatchCount(0, 0), 1L));
     }
   }
 

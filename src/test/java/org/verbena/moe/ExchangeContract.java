@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntBinaryOperator;
 import java.util.function.UnaryOperator;
@@ -122,6 +123,9 @@ abstract class ExchangeContract {
     "2, 128, 256, 288, 8",
     "3, 8, 1000, 10, 10",
     "4, 16, 2048, 288, 8",
+    "2, 256, 8, 512, 2",
+    "2, 257, 8, 513, 2",
+    "4, 6, 16, 10, 2",
     "4, 5, 264, 3, 2",
     "4, 12, 8, 4, 4",
     "4, 9, 24, 1, 1",
@@ -187,6 +191,21 @@ abstract class ExchangeContract {
         CombineWay.HANDED_OVER);
   }
 
+  /** Rounds so many that a row shown before it is whole would be seen; only one rank has any. */
+  @ParameterizedTest
+  @EnumSource(CombineOrder.class)
+  void rowsAreWholeInManyRounds(CombineOrder order) throws Exception {
+    ExchangeShape shape = new ExchangeShape(2, 8, 512, 4, 2);
+    run(
+        config(shape).combineOrder(order),
+        (group, exchange) -> {
+          IntBinaryOperator tokens = (rank, input) -> rank == 0 ? 8 - input : 0;
+          try (Acceptance acceptance = new Acceptance(exchange, tokens, false, 13)) {
+            acceptance.run(1_000, PhaseOrder.DISPATCH_AHEAD, CombineWay.HANDED_OVER, IGNORE);
+          }
+        });
+  }
+
   @Test
   void oneHalfCarriesOneRoundAtATime() throws Exception {
     accept(
@@ -246,6 +265,127 @@ abstract class ExchangeContract {
               first.run(2, PhaseOrder.DISPATCH_AHEAD, CombineWay.HANDED_OVER, IGNORE);
               second.run(3, PhaseOrder.SEQUENTIAL, CombineWay.IN_PLACE, IGNORE);
             }
+            group.allGather("end of test", new byte[0]);
+          }
+        });
+  }
+
+  /** Words and memory belong to an exchange: another one of the same shape has its own. */
+  @Test
+  void exchangesOfOneShapeDoNotMeet() throws Exception {
+    Ranks.run(
+        3,
+        group -> {
+          try (Exchange one = Exchange.open(group, provider(), config(SMALL).build());
+              Exchange two = Exchange.open(group, provider(), config(SMALL).build());
+              Arena arena = Arena.ofConfined()) {
+            Tokens ones = Tokens.of(arena, 0, 5);
+            Tokens twos = Tokens.of(arena, 0, 5);
+            twos.tokens.fill((byte) 0x40); // 0x4040 is 3.
+            for (int round = 0; round < 50; round++) {
+              long first = ones.send(one, 1);
+              if (round % 2 == 1) {
+                finish(one, first, arena);
+              }
+              long second = twos.send(two, 1);
+              ReceivedRows rows = two.receiveDispatch(second, new ReceivedRows());
+              combine(two, rows, arena);
+              if (round % 2 == 0) {
+                rows = one.receiveDispatch(first, new ReceivedRows());
+                combine(one, rows, arena);
+                assertThat(results(one, first, 1, arena)).containsExactly(2f);
+              }
+              assertThat(results(two, second, 1, arena)).containsExactly(6f);
+            }
+            group.allGather("end of test", new byte[0]);
+          }
+        });
+  }
+
+  @Test
+  void countsFollowEachRoundsTokens() throws Exception {
+    run(
+        config(SMALL),
+        (group, exchange) -> {
+          try (Arena arena = Arena.ofConfined()) {
+            Tokens in = Tokens.of(arena, 0, 5, 1, 4, 0, 4, 1, 5);
+            for (int n : new int[] {1, 4, 3, 0, 4}) {
+              long epoch = in.send(exchange, n);
+              ReceivedRows rows = exchange.receiveDispatch(epoch, new ReceivedRows());
+              for (int source = 0; source < 3; source++) {
+                assertThat(rows.rows(source)).isEqualTo(group.rank() == 1 ? 0 : n);
+              }
+              combine(exchange, rows, arena);
+              assertThat(results(exchange, epoch, n, arena)).hasSize(n).doesNotContain(0f);
+            }
+          }
+        });
+  }
+
+  @Test
+  void allRowsMayGoToOneExpert() throws Exception {
+    run(
+        config(SMALL),
+        (group, exchange) -> {
+          try (Arena arena = Arena.ofConfined()) {
+            long epoch = Tokens.of(arena, 0, -1, 0, -1, -1, 0, -1, 0).send(exchange, 4);
+            ReceivedRows rows = exchange.receiveDispatch(epoch, new ReceivedRows());
+            assertThat(rows.rows()).isEqualTo(group.rank() == 0 ? 12 : 0);
+            for (int row = 0; row < rows.rows(); row++) {
+              assertThat(rows.source(row)).isEqualTo(row / 4);
+              assertThat(rows.token(row)).isEqualTo(row % 4);
+            }
+            if (group.rank() == 0) {
+              assertThat(rows.entries(0)).isEqualTo(12);
+              assertThat(rows.entries(1)).isZero();
+            }
+            combine(exchange, rows, arena);
+            assertThat(results(exchange, epoch, 4, arena)).containsExactly(0.5f, 2.5f, 5.5f, 7.5f);
+          }
+        });
+  }
+
+  @Test
+  void aNanStaysInItsOwnToken() throws Exception {
+    run(
+        config(SMALL),
+        (group, exchange) -> {
+          try (Arena arena = Arena.ofConfined()) {
+            Tokens in = Tokens.of(arena, 0, 5, 0, 5, 0, 5);
+            in.tokens.setAtIndex(ValueLayout.JAVA_SHORT, SMALL.hidden(), (short) 0xffc1);
+            long epoch = in.send(exchange, 3);
+            combine(exchange, exchange.receiveDispatch(epoch, new ReceivedRows()), arena);
+            assertThat(results(exchange, epoch, 3, arena)).containsExactly(2f, Float.NaN, 10f);
+          }
+        });
+  }
+
+  /** Nothing is cleared between rounds, so what a fast rank sends can't be lost on a slow one. */
+  @Test
+  void ranksMayStartLate() throws Exception {
+    Ranks.run(
+        3,
+        group -> {
+          // The length of the delay, and no wait for anything.
+          TimeUnit.MILLISECONDS.sleep(400L * group.rank());
+          ExchangeConfig config = config(SMALL).timeout(Duration.ofSeconds(10)).build();
+          try (Exchange exchange = Exchange.open(group, provider(), config);
+              Arena arena = Arena.ofConfined()) {
+            Tokens in = Tokens.of(arena, 0, 5);
+            if (group.rank() == 2) {
+              group.allGather("the others sent two rounds", new byte[0]);
+              TimeUnit.MILLISECONDS.sleep(400);
+            }
+            long first = in.send(exchange, 1);
+            long second = in.send(exchange, 1);
+            if (group.rank() != 2) {
+              group.allGather("the others sent two rounds", new byte[0]);
+            }
+            ReceivedRows rows = exchange.receiveDispatch(first, new ReceivedRows());
+            combine(exchange, rows, arena);
+            assertThat(results(exchange, first, 1, arena)).containsExactly(2f);
+            combine(exchange, exchange.receiveDispatch(second, rows), arena);
+            assertThat(results(exchange, second, 1, arena)).containsExactly(2f);
             group.allGather("end of test", new byte[0]);
           }
         });
