@@ -44,9 +44,10 @@ make_disk() { # OUT-FOLDER
     --customize-hook="'$here/make-disk' \"\$1\" '$1'"
 }
 
+# In the foreground timeout stays in the process group that is taken down as a whole.
 import_node() { # FOLDER
   local log=$1/import.log
-  timeout 1200 setpriv --pdeathsig KILL "${qemu[@]}" -serial "file:$log" -append "${append[*]} verbena.import=$node_image" \
+  timeout --foreground 1200 setpriv --pdeathsig KILL "${qemu[@]}" -serial "file:$log" -append "${append[*]} verbena.import=$node_image" \
     -kernel "$1/vmlinuz" -initrd "$1/initrd" \
     -drive "file=$1/disk.raw,format=raw,if=virtio,cache=unsafe,discard=unmap" \
     -drive "file=$node_tar,format=raw,if=virtio,readonly=on" -nic none ||
