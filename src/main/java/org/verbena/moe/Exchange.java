@@ -296,7 +296,7 @@ public final class Exchange implements AutoCloseable {
       long bytes = 2L * round.index.entries() * shape.hidden();
       segments.checkInput(operation, "expert output", output, bytes, 2);
       combine.begin(round);
-      views.revoke(round.half);
+      revoke(operation, round);
       combine.sendSums(round, output);
       round.phase = Round.Phase.COMBINE_SENT;
     } catch (PeerException e) {
@@ -332,8 +332,9 @@ public final class Exchange implements AutoCloseable {
   public void finishCombine(long epoch) {
     enter();
     try {
-      Round round = round("combine finish", epoch, Round.Phase.COMBINE_BEGUN);
-      views.revoke(round.half);
+      String operation = "combine finish";
+      Round round = round(operation, epoch, Round.Phase.COMBINE_BEGUN);
+      revoke(operation, round);
       combine.finish(round);
       round.phase = Round.Phase.COMBINE_SENT;
     } finally {
@@ -439,6 +440,17 @@ public final class Exchange implements AutoCloseable {
       combine.complete(round, source, row - index.firstRow(source));
     } finally {
       leave();
+    }
+  }
+
+  private void revoke(String operation, Round round) {
+    try {
+      views.revoke(round.half);
+    } catch (IllegalStateException _) {
+      throw outOfOrder(
+          operation,
+          round.epoch,
+          "a native call of another thread uses rows of this round; call again once it has returned");
     }
   }
 

@@ -14,6 +14,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -83,39 +84,61 @@ class ViewTest {
     }
   }
 
-  /**
-   * A native call holds the memory: closing is refused, and can be repeated once it has returned.
-   */
+  /** A native call holds the memory: closing is refused, and can be repeated once it returned. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void closingIsRefusedWhileANativeCallUsesAView(boolean guarded) throws Exception {
+    run(
+        guarded,
+        (exchange, view) -> {
+          duringNativeCall(
+              view,
+              () -> {
+                assertThatThrownBy(exchange::close)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("rank 0: close: a native call");
+                assertThat(view.scope().isAlive()).isTrue();
+              });
+          exchange.close();
+          assertThat(view.scope().isAlive()).isFalse();
+        });
+  }
+
+  @Test
+  void aCombineIsRefusedWhileANativeCallUsesAView() throws Exception {
+    run(
+        true,
+        (exchange, view) -> {
+          try (Arena arena = Arena.ofConfined()) {
+            MemorySegment rows = rows(arena);
+            duringNativeCall(
+                view,
+                () ->
+                    assertThatThrownBy(() -> exchange.sendCombine(1, rows))
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("rank 0: combine send of epoch 1: a native call"));
+            exchange.sendCombine(1, rows);
+            assertThat(view.scope().isAlive()).isFalse();
+            exchange.receiveCombine(1, rows);
+          }
+        });
+  }
+
+  /** Another thread writes the view into a pipe, which holds less. */
+  private static void duringNativeCall(MemorySegment view, Runnable action) throws Exception {
     Pipe pipe = Pipe.open();
     try (ExecutorService threads = Executors.newSingleThreadExecutor();
         Pipe.SourceChannel source = pipe.source();
         Pipe.SinkChannel sink = pipe.sink()) {
-      run(
-          guarded,
-          (exchange, view) -> {
-            ByteBuffer bytes = view.asByteBuffer();
-            Future<Integer> writing = threads.submit(() -> sink.write(bytes));
-            ByteBuffer taken = ByteBuffer.allocateDirect(1);
-            assertThat(source.read(taken)).isEqualTo(1);
-
-            assertThatThrownBy(exchange::close)
-                .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("rank 0: close")
-                .hasMessageContaining("native call");
-            assertThat(view.scope().isAlive()).isTrue();
-
-            long left = view.byteSize() - 1;
-            ByteBuffer rest = ByteBuffer.allocateDirect(1 << 16);
-            while (left > 0) {
-              left -= source.read(rest.clear());
-            }
-            assertThat(writing.get(30, TimeUnit.SECONDS)).isEqualTo((int) view.byteSize());
-            exchange.close();
-            assertThat(view.scope().isAlive()).isFalse();
-          });
+      Future<Integer> writing = threads.submit(() -> sink.write(view.asByteBuffer()));
+      assertThat(source.read(ByteBuffer.allocateDirect(1))).isEqualTo(1);
+      action.run();
+      long left = view.byteSize() - 1;
+      ByteBuffer rest = ByteBuffer.allocateDirect(1 << 16);
+      while (left > 0) {
+        left -= source.read(rest.clear());
+      }
+      assertThat(writing.get(30, TimeUnit.SECONDS)).isEqualTo((int) view.byteSize());
     }
   }
 }
