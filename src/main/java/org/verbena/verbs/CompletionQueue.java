@@ -109,8 +109,9 @@ public final class CompletionQueue extends Resource {
       gate.enter();
       int found =
           critical
-              ? FastCalls.criticalPoll(pollFunction, handle, into.capacity(), into.table())
-              : ibv_context_ops.poll_cq.invoke(pollFunction, handle, into.capacity(), into.table());
+              ? FastCalls.criticalPoll(pollFunction, handle, into.capacity(), into.address())
+              : ibv_context_ops.poll_cq.invoke(
+                  pollFunction, handle, into.capacity(), into.address());
       if (found > 0) {
         account(into, found);
       } else if (found < 0) {

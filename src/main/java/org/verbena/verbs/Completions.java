@@ -30,6 +30,7 @@ public final class Completions {
 
   private final int capacity;
   private final MemorySegment table;
+  private final MemorySegment address;
   private final int[] rows;
   private final long[] ids;
   private final @Nullable QueuePair[] queuePairs;
@@ -42,6 +43,7 @@ public final class Completions {
     }
     this.capacity = capacity;
     table = Arena.ofAuto().allocate(BYTES * capacity, Long.BYTES);
+    address = MemorySegment.ofAddress(table.address());
     rows = new int[capacity];
     ids = new long[capacity];
     queuePairs = new QueuePair[capacity];
@@ -51,8 +53,9 @@ public final class Completions {
     return capacity;
   }
 
-  MemorySegment table() {
-    return table;
+  /** Where the table begins, as a device is told. */
+  MemorySegment address() {
+    return address;
   }
 
   void clear() {
@@ -63,16 +66,18 @@ public final class Completions {
   void show(int row, QueuePair queuePair, long id) {
     rows[size] = row;
     ids[size] = id;
-    queuePairs[size] = queuePair;
+    if (queuePairs[size] != queuePair) {
+      queuePairs[size] = queuePair; // not always: a store of a reference costs a barrier
+    }
     size++;
   }
 
   long rawId(int row) {
-    return table.get(ValueLayout.JAVA_LONG, row * BYTES + ID);
+    return Memory.getLong(address.address() + row * BYTES + ID);
   }
 
   boolean rawSuccess(int row) {
-    return table.get(ValueLayout.JAVA_INT, row * BYTES + STATUS) == SUCCESS;
+    return Memory.getInt(address.address() + row * BYTES + STATUS) == SUCCESS;
   }
 
   int rawQueuePair(int row) {

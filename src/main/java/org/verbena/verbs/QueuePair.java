@@ -2,7 +2,6 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -47,8 +46,6 @@ public final class QueuePair extends Resource {
   private final Gate receiveGate = new Gate();
   private final MemorySegment sendFunction;
   private final MemorySegment receiveFunction;
-  private final MemorySegment refusedSend = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
-  private final MemorySegment refusedReceive = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
   private int unsignaled;
   private volatile int initiatorReads;
   private volatile QueuePairState state = QueuePairState.RESET;
@@ -164,6 +161,10 @@ public final class QueuePair extends Resource {
         inline /= 2;
       }
     }
+  }
+
+  MemorySegment handle() {
+    return handle;
   }
 
   String device() {
@@ -366,7 +367,7 @@ public final class QueuePair extends Resource {
       }
       sends.postedUpToRelease(first + size);
       int result =
-          ibv_context_ops.post_send.invoke(sendFunction, handle, chain.slab(), refusedSend);
+          ibv_context_ops.post_send.invoke(sendFunction, handle, chain.address(), chain.refused());
       unsignaled = forced ? 0 : tail;
       if (forced) {
         chain.undoForcedSignal();
@@ -374,7 +375,7 @@ public final class QueuePair extends Resource {
       if (result != 0) {
         // What follows a refused chain is signaled, so that no slot stays unseen.
         unsignaled = options.sendDepth();
-        throw refused("ibv_post_send", result, chain, sends, first, refusedSend);
+        throw refused("ibv_post_send", result, chain, sends, first);
       }
       return true;
     } finally {
@@ -407,9 +408,10 @@ public final class QueuePair extends Resource {
       chain.number(receives, first, RequestId.RECEIVE);
       receives.postedUpToRelease(first + size);
       int result =
-          ibv_context_ops.post_recv.invoke(receiveFunction, handle, chain.slab(), refusedReceive);
+          ibv_context_ops.post_recv.invoke(
+              receiveFunction, handle, chain.address(), chain.refused());
       if (result != 0) {
-        throw refused("ibv_post_recv", result, chain, receives, first, refusedReceive);
+        throw refused("ibv_post_recv", result, chain, receives, first);
       }
       return true;
     } finally {
@@ -444,9 +446,8 @@ public final class QueuePair extends Resource {
   }
 
   private VerbsException refused(
-      String verb, int result, Requests chain, WorkQueue queue, long first, MemorySegment refused) {
-    int accepted = chain.accepted(refused.get(ValueLayout.JAVA_LONG, 0));
-    refused.set(ValueLayout.JAVA_LONG, 0, 0L);
+      String verb, int result, Requests chain, WorkQueue queue, long first) {
+    int accepted = chain.accepted();
     queue.postedUpToRelease(first + accepted);
     return new VerbsException(
         verb,
@@ -458,8 +459,7 @@ public final class QueuePair extends Resource {
 
   boolean isTagged(long id) {
     WorkQueue queue = (id & RequestId.RECEIVE) != 0 ? receives : sends;
-    return RequestId.place(id) == RequestId.place(queue.tag())
-        && RequestId.generation(id) == RequestId.generation(queue.tag());
+    return (id & RequestId.TAG_MASK) == queue.tag();
   }
 
   /**

@@ -19,6 +19,9 @@ final class RequestId {
   static final long HIDDEN = 1L << 42;
   static final long SEQUENCE_MASK = HIDDEN - 1;
 
+  /** The bits of a tag. */
+  static final long TAG_MASK = -1L << 44;
+
   private static final int PLACE_SHIFT = 52;
   private static final int GENERATION_SHIFT = 44;
 

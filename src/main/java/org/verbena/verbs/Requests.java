@@ -27,6 +27,13 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private final long requestBytes;
   private final long listsOffset;
   private final MemorySegment slab;
+
+  /** Where the slab begins, as a device is told: a call need not keep a raw address alive. */
+  private final MemorySegment address;
+
+  /** Behind all else in the slab: where a device says which request it refused. */
+  private final MemorySegment refused;
+
   private final long[] ids;
   private int size;
   private int entries;
@@ -53,7 +60,10 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     this.listsOffset = capacity * bytes;
     this.slab =
         Arena.ofAuto()
-            .allocate(listsOffset + capacity * (scatter * ENTRY_BYTES + extra), Long.BYTES);
+            .allocate(
+                listsOffset + capacity * (scatter * ENTRY_BYTES + extra) + Long.BYTES, Long.BYTES);
+    this.address = MemorySegment.ofAddress(slab.address());
+    this.refused = MemorySegment.ofAddress(slab.address() + refusedOffset());
     this.ids = new long[capacity];
     for (int i = 0; i < capacity; i++) {
       slab.set(
@@ -69,6 +79,10 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
 
   final MemorySegment slab() {
     return slab;
+  }
+
+  final MemorySegment address() {
+    return address;
   }
 
   /** Requests in the chain. */
@@ -160,13 +174,13 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
 
   /** Numbers the requests from {@code first} on, before they are posted. */
   final void number(WorkQueue queue, long first, long flags) {
+    long tag = queue.tag() | flags;
+    long at = address.address() + ID;
     for (int i = 0; i < size; i++) {
       long sequence = first + i;
       queue.name(sequence, ids[i]);
-      slab.set(
-          ValueLayout.JAVA_LONG,
-          offset(i) + ID,
-          queue.tag() | flags | (sequence & RequestId.SEQUENCE_MASK));
+      Memory.setLong(at, tag | (sequence & RequestId.SEQUENCE_MASK));
+      at += requestBytes;
     }
   }
 
@@ -175,9 +189,18 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     slab.set(ValueLayout.JAVA_LONG, at, slab.get(ValueLayout.JAVA_LONG, at) | RequestId.HIDDEN);
   }
 
-  /** How many requests a device took that refused the one at {@code address}. */
-  final int accepted(long address) {
-    long at = address - slab.address();
+  final MemorySegment refused() {
+    return refused;
+  }
+
+  private long refusedOffset() {
+    return slab.byteSize() - Long.BYTES;
+  }
+
+  /** How many requests a device took that has refused one. */
+  final int accepted() {
+    long at = slab.get(ValueLayout.JAVA_LONG, refusedOffset()) - slab.address();
+    slab.set(ValueLayout.JAVA_LONG, refusedOffset(), 0L);
     return at >= 0 && at < listsOffset ? (int) (at / requestBytes) : 0;
   }
 }

@@ -98,6 +98,8 @@ final class StandIn implements Driver {
   boolean dropFlushes;
   int completionEvents;
 
+  private boolean callsJava = true;
+
   /** The result of a post of so many requests; 0 carries them out. */
   IntUnaryOperator postResult = _ -> 0;
 
@@ -604,7 +606,15 @@ final class StandIn implements Driver {
 
   @Override
   public boolean callsJava() {
-    return true;
+    return callsJava;
+  }
+
+  /** Puts functions of C behind the pointers of the context, instead of this device. */
+  void useFunctions(MemorySegment postSend, MemorySegment pollCq) {
+    MemorySegment ops = ibv_context.ops(context);
+    ibv_context_ops.post_send(ops, postSend);
+    ibv_context_ops.poll_cq(ops, pollCq);
+    callsJava = false;
   }
 
   /** An immediate value as it lies in a request. */
