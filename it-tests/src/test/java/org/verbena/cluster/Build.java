@@ -72,7 +72,7 @@ final class Build {
 
   /** The class path of the agent. */
   static String classPathInNode() {
-    return "%1$s/target/classes:%1$s/target/test-classes:%1$s/target/test-lib/*"
+    return "%1$s/target/classes:%1$s/target/test-classes:%1$s/target/test-lib/*:%1$s/target/lib/*"
         .formatted(HOME_IN_NODE);
   }
 }
