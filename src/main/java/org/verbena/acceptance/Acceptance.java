@@ -8,7 +8,6 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.acceptance.Sample.Content;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.Exchange;
-import org.verbena.moe.ExpertPlacement;
 import org.verbena.moe.OutgoingRows;
 import org.verbena.moe.ReceivedRows;
 
@@ -91,10 +90,19 @@ public final class Acceptance implements AutoCloseable {
    * @param seed of all that is random, the same on all ranks
    */
   public Acceptance(Exchange exchange, IntBinaryOperator tokens, boolean scaled, long seed) {
+    this(exchange, contiguous(exchange.shape()), tokens, scaled, seed);
+  }
+
+  /**
+   * The same where experts are not in contiguous blocks.
+   *
+   * @param owners for each expert the rank that owns it
+   */
+  public Acceptance(
+      Exchange exchange, int[] owners, IntBinaryOperator tokens, boolean scaled, long seed) {
     this.exchange = exchange;
     this.shape = exchange.shape();
     this.scaled = scaled;
-    int[] owners = owners(exchange.placement());
     for (int i = 0; i < INPUTS; i++) {
       Sample[] samples = new Sample[shape.ranks()];
       Content content = i == 0 ? Content.RECOGNISABLE : Content.NOISE;
@@ -108,20 +116,11 @@ public final class Acceptance implements AutoCloseable {
     results = arena.allocate(2L * shape.tokens() * shape.hidden(), 64);
   }
 
-  /**
-   * The definition of contiguous blocks, written once more; other placements are given as tables.
-   */
-  private static int[] owners(ExpertPlacement placement) {
-    int[] owners = new int[placement.experts()];
-    if (!placement.toString().equals("contiguous")) {
-      for (int expert = 0; expert < owners.length; expert++) {
-        owners[expert] = placement.owner(expert);
-      }
-      return owners;
-    }
-    int ranks = placement.ranks();
-    int large = owners.length % ranks;
-    int size = owners.length / ranks;
+  /** The definition of contiguous blocks, written once more. */
+  private static int[] contiguous(ExchangeShape shape) {
+    int[] owners = new int[shape.experts()];
+    int large = owners.length % shape.ranks();
+    int size = owners.length / shape.ranks();
     for (int expert = 0; expert < owners.length; expert++) {
       boolean inLarge = expert < large * (size + 1);
       owners[expert] = inLarge ? expert / (size + 1) : large + (expert - large * (size + 1)) / size;

@@ -82,7 +82,7 @@ final class Sample {
         weights[token * topk + k] = (float) Math.abs(random.nextGaussian());
       }
     }
-    for (int i = 0; i < Math.min(MOST_MASKED, experts.length); i++) {
+    for (int i = 0; i < Math.min(MOST_MASKED, experts.length / 4); i++) {
       experts[random.nextInt(experts.length)] = -1;
     }
   }

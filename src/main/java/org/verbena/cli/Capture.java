@@ -6,6 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * What was captured from one rank of an engine.
@@ -24,6 +26,8 @@ record Capture(
     MemorySegment tokens,
     MemorySegment experts,
     MemorySegment weights) {
+  private static final Pattern INPUT =
+      Pattern.compile("rank(0|[1-9][0-9]{0,5})\\.(x|topk|weights)\\.npy");
 
   /** The file of a rank that holds one kind of array. */
   static Path file(Path directory, int rank, String kind) {
@@ -40,22 +44,21 @@ record Capture(
       throw new IOException(directory + ": no such directory");
     }
     int highest = -1;
-    try (var files = Files.newDirectoryStream(directory, "rank*.x.npy")) {
+    try (var files = Files.newDirectoryStream(directory, "rank*.npy")) {
       for (Path file : files) {
-        String name = file.getFileName().toString();
-        String number = name.substring("rank".length(), name.length() - ".x.npy".length());
-        if (number.matches("0|[1-9][0-9]{0,5}")) {
-          highest = Math.max(highest, Integer.parseInt(number));
+        Matcher name = INPUT.matcher(file.getFileName().toString());
+        if (name.matches()) {
+          highest = Math.max(highest, Integer.parseInt(name.group(1)));
         }
       }
     }
     if (highest < 0) {
       throw new IOException(file(directory, 0, "x") + ": no such file; nothing was captured here");
     }
-    for (int rank = 0; rank < highest; rank++) {
+    for (int rank = 0; rank <= highest; rank++) {
       Path file = file(directory, rank, "x");
       if (!Files.exists(file)) {
-        throw new IOException(file + ": no such file, but there is one of rank " + highest);
+        throw new IOException(file + ": no such file, but there are files of rank " + highest);
       }
     }
     return highest + 1;

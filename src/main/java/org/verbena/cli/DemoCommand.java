@@ -22,6 +22,8 @@ import picocli.CommandLine.Spec;
       "Exits with 1 at the first wrong value, saying which rank, token and column."
     })
 final class DemoCommand implements Callable<Integer> {
+  private static final int MOST_ROUNDS = 100_000;
+
   @Mixin private ExchangeOptions exchange;
 
   @Option(
@@ -61,14 +63,13 @@ final class DemoCommand implements Callable<Integer> {
     ExchangeShape shape;
     try {
       shape = exchange.shape();
+      DemoRank.checkConfig(shape, Duration.ofSeconds(timeout));
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
-    if (rounds < 1 || timeout < 1) {
+    if (rounds < 1 || rounds > MOST_ROUNDS) {
       throw new ParameterException(
-          spec.commandLine(),
-          "--rounds and --timeout must be at least 1, but are %d and %d"
-              .formatted(rounds, timeout));
+          spec.commandLine(), "--rounds must be 1 to %d, but is %d".formatted(MOST_ROUNDS, rounds));
     }
     return join ? take(shape) : start(shape);
   }

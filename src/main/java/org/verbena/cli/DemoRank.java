@@ -13,7 +13,9 @@ import org.verbena.acceptance.Acceptance.CombineWay;
 import org.verbena.acceptance.Acceptance.Phase;
 import org.verbena.acceptance.Acceptance.PhaseOrder;
 import org.verbena.bootstrap.Group;
+import org.verbena.layout.BufferLayout;
 import org.verbena.layout.ExchangeShape;
+import org.verbena.layout.LayoutOptions;
 import org.verbena.moe.Counters;
 import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
@@ -38,17 +40,14 @@ final class DemoRank {
 
   DemoReport run() {
     TransportProvider provider = ShmTransport.provider();
-    ExchangeConfig config = ExchangeConfig.builder(shape).timeout(timeout).build();
-    try (Exchange exchange = Exchange.open(group, provider, config);
-        Acceptance acceptance =
-            new Acceptance(exchange, (rank, input) -> shape.tokens(), true, seed)) {
-      long[][] nanos = new long[Phase.values().length][rounds];
-      run(acceptance, "warming up", new long[nanos.length][rounds]);
+    long[][] nanos = new long[Phase.values().length][rounds];
+    try (Exchange exchange = Exchange.open(group, provider, config(shape, timeout))) {
+      long verified = run(exchange, false, "warming up", new long[nanos.length][rounds]);
       long[] before = figures(exchange.counters());
-      run(acceptance, "measuring", nanos);
+      verified += run(exchange, true, "measuring", nanos);
       long[] after = figures(exchange.counters());
       List<long[]> all = new ArrayList<>();
-      for (byte[] bytes : group.allGather("figures", encode(nanos, before, after, acceptance))) {
+      for (byte[] bytes : group.allGather("figures", encode(nanos, before, after, verified))) {
         LongBuffer figures = ByteBuffer.wrap(bytes).asLongBuffer();
         long[] rank = new long[figures.remaining()];
         figures.get(rank);
@@ -58,24 +57,34 @@ final class DemoRank {
     }
   }
 
-  private void run(Acceptance acceptance, String what, long[][] nanos) {
-    acceptance.run(
-        rounds,
-        PhaseOrder.SEQUENTIAL,
-        CombineWay.HANDED_OVER,
-        (round, phase, took) -> {
-          nanos[index(phase)][round] = took;
-          if (group.rank() == 0 && phase == Phase.COMBINE_RECEIVE) {
-            System.err.println(
-                RankOutput.PROGRESS
-                    + what
-                    + ": round "
-                    + (round + 1)
-                    + " of "
-                    + rounds
-                    + " verified");
-          }
-        });
+  private static ExchangeConfig config(ExchangeShape shape, Duration timeout) {
+    return ExchangeConfig.builder(shape).timeout(timeout).build();
+  }
+
+  /** Throws IllegalArgumentException, saying why, if no exchange can be opened like this. */
+  static void checkConfig(ExchangeShape shape, Duration timeout) {
+    ExchangeConfig config = config(shape, timeout);
+    LayoutOptions options = LayoutOptions.of(LayoutOptions.Kind.SHARED).withScale(config.scale());
+    BufferLayout _ = new BufferLayout(shape, options);
+  }
+
+  /** Runs all rounds, with experts that are the identity, or that scale. */
+  private long run(Exchange exchange, boolean scaled, String what, long[][] nanos) {
+    try (Acceptance acceptance =
+        new Acceptance(exchange, (rank, input) -> shape.tokens(), scaled, seed)) {
+      acceptance.run(
+          rounds,
+          PhaseOrder.SEQUENTIAL,
+          CombineWay.HANDED_OVER,
+          (round, phase, took) -> {
+            nanos[index(phase)][round] = took;
+            if (group.rank() == 0 && phase == Phase.COMBINE_RECEIVE) {
+              System.err.printf(
+                  "%s%s: round %d of %d verified%n", RankOutput.PROGRESS, what, round + 1, rounds);
+            }
+          });
+      return acceptance.verifiedValues();
+    }
   }
 
   private static int index(Phase phase) {
@@ -88,7 +97,7 @@ final class DemoRank {
     };
   }
 
-  private static byte[] encode(long[][] nanos, long[] before, long[] after, Acceptance acceptance) {
+  private static byte[] encode(long[][] nanos, long[] before, long[] after, long verified) {
     int rounds = nanos[0].length;
     ByteBuffer bytes =
         ByteBuffer.allocate(Long.BYTES * (nanos.length * rounds + before.length + 1));
@@ -100,7 +109,7 @@ final class DemoRank {
     for (int i = 0; i < before.length; i++) {
       bytes.putLong(after[i] - before[i]);
     }
-    bytes.putLong(acceptance.verifiedValues());
+    bytes.putLong(verified);
     return bytes.array();
   }
 

@@ -59,6 +59,7 @@ final class RankJob {
         | GroupException
         | PeerException
         | ExchangeException
+        | IllegalArgumentException
         | IOException e) {
       System.err.println("verbena: " + e.getMessage());
       return ExitCode.FAILED;

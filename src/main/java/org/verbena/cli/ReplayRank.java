@@ -109,11 +109,7 @@ final class ReplayRank {
         List.of(placement.localExperts(rank)),
         counts);
     System.out.printf(
-        "rank %d: %d tokens, %d experts; wrote %s and %s%n",
-        rank,
-        capture.count(),
-        placement.localExperts(rank),
-        Capture.file(directory, rank, "out"),
-        Capture.file(directory, rank, "counts"));
+        "rank %d: wrote %s and %s%n",
+        rank, Capture.file(directory, rank, "out"), Capture.file(directory, rank, "counts"));
   }
 }

@@ -13,6 +13,7 @@ import org.verbena.transport.Wait;
 final class Combine {
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+  private static final String RECEIVE = "combine receive";
 
   private final Transport transport;
   private final BufferLayout layout;
@@ -204,7 +205,6 @@ final class Combine {
 
   /** Adds up each token's rows as they arrive, then waits for the closing signals of all peers. */
   void receive(Round round, MemorySegment out) {
-    wait.start("combine receive", round.epoch);
     for (int peer = 0; peer < shape.ranks(); peer++) {
       arrived[peer] = 0;
     }
@@ -212,6 +212,7 @@ final class Combine {
       reduce(round, token, out);
     }
     for (int peer = 0; peer < shape.ranks(); peer++) {
+      wait.start(RECEIVE, round.epoch);
       while (!isClosed(round, peer)) {
         wait.pause(peer);
       }
@@ -224,8 +225,8 @@ final class Combine {
     for (int peer = 0; peer < ranks; peer++) {
       int slot = round.slots[token * ranks + peer];
       if (slot >= 0) {
-        while (!hasArrived(round, peer, slot)) {
-          wait.pause(peer);
+        if (!hasArrived(round, peer, slot)) {
+          awaitRow(round, peer, slot);
         }
         offsets[n++] = layout.combineReceive(round.half, peer, slot);
       }
@@ -233,6 +234,13 @@ final class Combine {
     // An fma with weight 1 is a plain addition.
     math.weightedSum(
         out, token * 2L * shape.hidden(), shape.hidden(), transport.window(), offsets, ones, n);
+  }
+
+  private void awaitRow(Round round, int peer, int slot) {
+    wait.start(RECEIVE, round.epoch);
+    do {
+      wait.pause(peer);
+    } while (!hasArrived(round, peer, slot));
   }
 
   private boolean hasArrived(Round round, int peer, int slot) {

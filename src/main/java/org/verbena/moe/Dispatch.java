@@ -142,8 +142,8 @@ final class Dispatch {
 
   /** Waits for all peers' rows and indexes them. */
   void receive(Round round) {
-    wait.start("dispatch receive", round.epoch);
     for (int peer = 0; peer < shape.ranks(); peer++) {
+      wait.start("dispatch receive", round.epoch);
       while (!hasArrived(round, peer)) {
         wait.pause(peer);
       }

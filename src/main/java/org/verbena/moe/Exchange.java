@@ -88,6 +88,9 @@ public final class Exchange implements AutoCloseable {
   private @Nullable RuntimeException failure;
   private boolean closed;
 
+  /** Whether a call is between its first signal and its last. */
+  private boolean sending;
+
   @SuppressWarnings("unused") // Through BUSY only.
   private boolean busy;
 
@@ -143,10 +146,7 @@ public final class Exchange implements AutoCloseable {
     }
     LayoutOptions.Kind kind =
         provider.isDirect() ? LayoutOptions.Kind.SHARED : LayoutOptions.Kind.RDMA;
-    BufferLayout layout =
-        new BufferLayout(
-            config.shape(),
-            new LayoutOptions(kind, config.halves(), config.compact(), config.scale()));
+    BufferLayout layout = new BufferLayout(config.shape(), config.layoutOptions(kind));
     group.agree(config.agreement(layout, provider.name()));
     Transport transport = provider.open(group, layout.allocationBytes());
     LOG.log(
@@ -154,7 +154,12 @@ public final class Exchange implements AutoCloseable {
         () ->
             "rank %d: exchange over %s, %,d bytes"
                 .formatted(group.rank(), provider.name(), layout.allocationBytes()));
-    return new Exchange(transport, layout, config, rules);
+    try {
+      return new Exchange(transport, layout, config, rules);
+    } catch (Throwable t) {
+      transport.close();
+      throw t;
+    }
   }
 
   /** This rank's number. */
@@ -216,7 +221,9 @@ public final class Exchange implements AutoCloseable {
       }
       router.route(round, experts, n);
       round.epoch = epoch;
+      sending = true;
       dispatch.send(round, tokens, experts, weights);
+      sending = false;
       round.phase = Round.Phase.DISPATCH_SENT;
       nextEpoch++;
       return epoch;
@@ -297,7 +304,11 @@ public final class Exchange implements AutoCloseable {
       segments.checkInput(operation, "expert output", output, bytes, 2);
       combine.begin(round);
       revoke(operation, round);
+      // It may have been a view of the rows themselves.
+      segments.checkInput(operation, "expert output", output, bytes, 2);
+      sending = true;
       combine.sendSums(round, output);
+      sending = false;
       round.phase = Round.Phase.COMBINE_SENT;
     } catch (PeerException e) {
       throw failed(e);
@@ -335,7 +346,9 @@ public final class Exchange implements AutoCloseable {
       String operation = "combine finish";
       Round round = round(operation, epoch, Round.Phase.COMBINE_BEGUN);
       revoke(operation, round);
+      sending = true;
       combine.finish(round);
+      sending = false;
       round.phase = Round.Phase.COMBINE_SENT;
     } finally {
       leave();
@@ -484,6 +497,17 @@ public final class Exchange implements AutoCloseable {
   }
 
   private void leave() {
+    if (sending) {
+      // Some peers were told of rows and others were not: nothing can be sent again.
+      sending = false;
+      failure =
+          failure != null
+              ? failure
+              : new IllegalStateException(
+                  "rank %d: sending ended half-way, see the exception thrown then"
+                      .formatted(rank()));
+      transport.fail(rank());
+    }
     BUSY.setRelease(this, false);
   }
 

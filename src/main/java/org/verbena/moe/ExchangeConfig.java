@@ -26,11 +26,14 @@ public final class ExchangeConfig {
   /** Version of what goes over the wire: layout, signals and their meaning. */
   private static final int WIRE_VERSION = 1;
 
+  private static final Duration LONGEST_TIMEOUT = Duration.ofDays(365);
+
   private final Builder settings;
   private final ExpertPlacement placement;
 
   private ExchangeConfig(Builder settings) {
     this.settings = new Builder(settings);
+    LayoutOptions _ = layoutOptions(LayoutOptions.Kind.RDMA);
     ExchangeShape shape = settings.shape;
     placement =
         settings.placement == null
@@ -57,40 +60,53 @@ public final class ExchangeConfig {
     return new Builder(shape);
   }
 
+  /** The shape. */
   public ExchangeShape shape() {
     return settings.shape;
   }
 
+  /** Which rank owns which expert. */
   public ExpertPlacement placement() {
     return placement;
   }
 
+  /** How many rounds may be in flight. */
   public int halves() {
     return settings.halves;
   }
 
+  /** Whether send regions share memory. */
   public boolean compact() {
     return settings.compact;
   }
 
+  /** How much larger than required the buffer is. */
   public double scale() {
     return settings.scale;
   }
 
+  /** In which order rows come back. */
   public CombineOrder combineOrder() {
     return settings.combineOrder;
   }
 
+  /** Bytes of rows after which a receiver is told of them. */
   public long chunkBytes() {
     return settings.chunkBytes;
   }
 
+  /** How long to wait for a peer. */
   public Duration timeout() {
     return settings.timeout;
   }
 
+  /** Whether segments of rows are taken back after their round. */
   public boolean guardedViews() {
     return settings.guardedViews;
+  }
+
+  LayoutOptions layoutOptions(LayoutOptions.Kind kind) {
+    return new LayoutOptions(kind, halves(), compact(), scale());
   }
 
   IdleStrategy idleStrategy() {
@@ -202,8 +218,10 @@ public final class ExchangeConfig {
 
     /** How long to wait for a peer before it is given up; 30 s unless set. */
     public Builder timeout(Duration timeout) {
-      if (!timeout.isPositive()) {
-        throw new IllegalArgumentException("a timeout is longer than zero, got " + timeout);
+      if (!timeout.isPositive() || timeout.compareTo(LONGEST_TIMEOUT) > 0) {
+        throw new IllegalArgumentException(
+            "a timeout is longer than zero and at most %s, got %s"
+                .formatted(LONGEST_TIMEOUT, timeout));
       }
       this.timeout = timeout;
       return this;
@@ -234,7 +252,8 @@ public final class ExchangeConfig {
     /**
      * The finished settings.
      *
-     * @throws IllegalArgumentException if the placement does not fit the shape
+     * @throws IllegalArgumentException if the placement does not fit the shape, or a number breaks
+     *     its rule
      */
     public ExchangeConfig build() {
       return new ExchangeConfig(this);

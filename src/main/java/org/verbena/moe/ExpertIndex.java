@@ -75,6 +75,8 @@ final class ExpertIndex {
     for (int peer = 0; peer < shape.ranks(); peer++) {
       for (int slot = 0; slot < rows(peer); slot++) {
         firstOfRow[firstRow[peer] + slot] = entries;
+        checkToken(
+            peer, slot, window.get(ValueLayout.JAVA_INT, tokenOffset(layout, half, peer, slot)));
         long at = layout.routingReceive(half, peer, slot);
         for (int k = 0; k < shape.topk(); k++) {
           int expert = window.get(ValueLayout.JAVA_INT, at + (long) BufferLayout.ENTRY_BYTES * k);
@@ -87,6 +89,19 @@ final class ExpertIndex {
       }
     }
     firstOfRow[rows()] = entries;
+  }
+
+  private static long tokenOffset(BufferLayout layout, int half, int peer, int slot) {
+    return layout.dispatchReceive(half, peer, slot) + layout.tokenIndexOffset();
+  }
+
+  private void checkToken(int peer, int slot, int token) {
+    if (token < 0 || token >= shape.tokens()) {
+      throw new ExchangeException(
+          peer,
+          "rank %d: dispatch receive: rank %d sent a row in slot %d of token %d; tokens are 0 to %d"
+              .formatted(rank, peer, slot, token, shape.tokens() - 1));
+    }
   }
 
   private int local(int peer, int slot, int expert) {

@@ -13,8 +13,15 @@ public final class ExpertPlacement {
   private final int[] owners;
   private final int[][] local;
 
-  private ExpertPlacement(String description, int[] owners, int ranks) {
-    this.description = description;
+  private ExpertPlacement(int[] owners, int ranks) {
+    CRC32C checksum = new CRC32C();
+    for (int owner : owners) {
+      for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) {
+        checksum.update(owner >>> shift);
+      }
+    }
+    this.description =
+        "%d experts on %d ranks, CRC32C %08x".formatted(owners.length, ranks, checksum.getValue());
     this.owners = owners;
     this.local = new int[ranks][];
     for (int rank = 0; rank < ranks; rank++) {
@@ -43,7 +50,7 @@ public final class ExpertPlacement {
       Arrays.fill(owners, expert, expert + owned, rank);
       expert += owned;
     }
-    return new ExpertPlacement("contiguous", owners, ranks);
+    return new ExpertPlacement(owners, ranks);
   }
 
   /**
@@ -56,7 +63,6 @@ public final class ExpertPlacement {
     if (owners.length < 1) {
       throw new IllegalArgumentException("a placement needs at least 1 expert, the table has none");
     }
-    CRC32C checksum = new CRC32C();
     for (int expert = 0; expert < owners.length; expert++) {
       int owner = owners[expert];
       if (owner < 0 || owner >= ranks) {
@@ -64,12 +70,8 @@ public final class ExpertPlacement {
             "the table places expert %d on rank %d; ranks are 0 to %d"
                 .formatted(expert, owner, ranks - 1));
       }
-      for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) {
-        checksum.update(owner >>> shift);
-      }
     }
-    String description = "table with CRC32C %08x".formatted(checksum.getValue());
-    return new ExpertPlacement(description, owners.clone(), ranks);
+    return new ExpertPlacement(owners.clone(), ranks);
   }
 
   /** How many experts there are on all ranks. */
@@ -97,7 +99,7 @@ public final class ExpertPlacement {
     return local[rank][index];
   }
 
-  /** The rule, or the table's checksum: equal on two ranks if their placements are. */
+  /** Sizes and a checksum: alike on two ranks whose placements are alike, and else hardly ever. */
   @Override
   public String toString() {
     return description;

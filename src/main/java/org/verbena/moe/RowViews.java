@@ -6,7 +6,10 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.layout.BufferLayout;
 import org.verbena.transport.Transport;
 
-/** The segments through which an engine sees a half's rows, and what it takes to take them back. */
+/**
+ * The segments through which an engine sees a half's rows, and what it takes to take them back. Any
+ * thread may ask for one.
+ */
 final class RowViews {
   private static final Logger LOG = System.getLogger(RowViews.class.getName());
 
@@ -53,7 +56,7 @@ final class RowViews {
     return received[half];
   }
 
-  MemorySegment receivedGuarded(int half) {
+  synchronized MemorySegment receivedGuarded(int half) {
     MemorySegment view = receivedGuarded[half];
     if (view == null) {
       view = guards[half].guard(received[half]);
@@ -62,7 +65,7 @@ final class RowViews {
     return view;
   }
 
-  MemorySegment outgoingGuarded(int half, int peer) {
+  synchronized MemorySegment outgoingGuarded(int half, int peer) {
     int at = half * ranks + peer;
     MemorySegment view = outgoingGuarded[at];
     if (view == null) {
@@ -73,7 +76,7 @@ final class RowViews {
   }
 
   /** Takes back what was handed out of a half. */
-  void revoke(int half) {
+  synchronized void revoke(int half) {
     if (guards[half].revoke()) {
       receivedGuarded[half] = null;
       for (int peer = 0; peer < ranks; peer++) {

@@ -69,15 +69,17 @@ public final class Wait {
   }
 
   /**
-   * Looks after the peer. What it sent last may have arrived after the caller's last look, so a
-   * peer that has ended is only suspected at first, and given up the second time.
+   * Looks after the peer. What it sent last may have arrived after the caller's last look, or while
+   * this very process was stopped: so a peer that has ended, or is late, is only suspected at
+   * first, and given up the second time.
    */
   private void look(int peer, long waited) {
     PeerState state = transport.state(peer);
     boolean ended = state.kind() != PeerState.Kind.ALIVE;
-    if (ended && suspect != peer) {
+    boolean over = ended || waited >= timeoutNanos;
+    if (over && suspect != peer) {
       suspect = peer;
-    } else if (ended || waited >= timeoutNanos) {
+    } else if (over) {
       int culprit = ended ? state.culprit() : peer;
       transport.fail(culprit);
       throw new PeerException(culprit, describe(peer) + ": " + reason(peer, state, waited));

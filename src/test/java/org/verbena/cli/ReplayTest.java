@@ -128,7 +128,13 @@ class ReplayTest {
   @Test
   void aMissingRankIsNamed() throws IOException {
     Files.delete(directory.resolve("rank1.x.npy"));
-    refused("rank1.x.npy", "no such file, but there is one of rank 2");
+    refused("rank1.x.npy", "no such file, but there are files of rank 2");
+  }
+
+  @Test
+  void aMissingLastRankIsNamed() throws IOException {
+    Files.delete(directory.resolve("rank2.x.npy"));
+    refused("rank2.x.npy", "no such file, but there are files of rank 2");
   }
 
   @Test

@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntBinaryOperator;
@@ -243,12 +244,14 @@ abstract class ExchangeContract {
   @Test
   void expertsAreWhereATableSays() throws Exception {
     int[] owners = {2, 2, 0, 2, 0, 2};
-    accept(
+    run(
         config(SMALL).placement(ExpertPlacement.table(owners, 3)),
-        (rank, input) -> 4,
-        4,
-        PhaseOrder.SEQUENTIAL,
-        CombineWay.HANDED_OVER);
+        (group, exchange) -> {
+          try (Acceptance acceptance =
+              new Acceptance(exchange, owners, (rank, input) -> 4, true, 7)) {
+            acceptance.run(4, PhaseOrder.SEQUENTIAL, CombineWay.HANDED_OVER, IGNORE);
+          }
+        });
   }
 
   @Test
@@ -826,19 +829,16 @@ abstract class ExchangeContract {
           if (group.rank() == 0) {
             try (Arena arena = Arena.ofShared()) {
               long epoch = Tokens.of(arena, 0, 5).send(exchange, 1);
-              Thread waiting =
-                  Thread.ofPlatform()
-                      .start(
-                          () ->
-                              assertThatThrownBy(
-                                      () -> exchange.receiveDispatch(epoch, new ReceivedRows()))
-                                  .isInstanceOf(WaitInterruptedException.class));
+              FutureTask<ReceivedRows> call =
+                  new FutureTask<>(() -> exchange.receiveDispatch(epoch, new ReceivedRows()));
+              Thread waiting = Thread.ofPlatform().start(call);
               until(() -> isRefused(exchange, epoch));
               assertThatThrownBy(exchange::close)
                   .isInstanceOf(IllegalStateException.class)
                   .hasMessageContaining("another thread");
               waiting.interrupt();
-              waiting.join();
+              assertThatThrownBy(() -> call.get(30, TimeUnit.SECONDS))
+                  .hasCauseInstanceOf(WaitInterruptedException.class);
             }
           }
           group.allGather("tried", new byte[0]);

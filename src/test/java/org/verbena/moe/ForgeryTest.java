@@ -217,11 +217,11 @@ class ForgeryTest {
           peer.row(1, token, 2);
           peer.dispatchWord(1, Signal.dispatched(1, 1));
           long epoch = send(exchange, 0, arena);
-          ReceivedRows rows = exchange.receiveDispatch(epoch, new ReceivedRows());
-          assertThatThrownBy(() -> rows.token(0))
-              .isInstanceOfSatisfying(
-                  ExchangeException.class, e -> assertThat(e.peer()).isEqualTo(1))
-              .hasMessageContaining("rank 1 sent a row in slot 0 of token " + token);
+          rejected(
+              exchange,
+              peer,
+              () -> exchange.receiveDispatch(epoch, new ReceivedRows()),
+              "rank 1 sent a row in slot 0 of token " + token);
         });
   }
 

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -240,6 +241,35 @@ public abstract class TransportContract {
                 .hasMessageContaining("nothing came within 0.");
           }
           group.allGather("waited", new byte[0]);
+        });
+  }
+
+  /** As when this very process was stopped for longer than the timeout. */
+  @Test
+  void whatCameWhileThisRankDidNotRunCounts() throws Exception {
+    run(
+        2,
+        (group, transport) -> {
+          if (group.rank() == 0) {
+            transport.signalRelease(1, SIGNAL, 1);
+            group.allGather("signalled", new byte[0]);
+          } else {
+            Duration timeout = Duration.ofMillis(1);
+            IdleStrategy stopped =
+                pauses -> {
+                  if (pauses == 0) {
+                    group.allGather("signalled", new byte[0]);
+                  }
+                  LockSupport.parkNanos(2 * timeout.toNanos());
+                };
+            Wait wait = new Wait(transport, stopped, timeout);
+            wait.start("dispatch receive", 1);
+            // The caller looks each time, except while it does not run: more than the deadline.
+            for (int pause = 0; pause < 64; pause++) {
+              wait.pause(0);
+            }
+            assertThat(signal(transport)).isEqualTo(1);
+          }
         });
   }
 

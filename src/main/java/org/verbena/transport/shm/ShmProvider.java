@@ -3,6 +3,7 @@ package org.verbena.transport.shm;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -43,7 +44,7 @@ record ShmProvider(Path directory) implements TransportProvider {
       files.getFirst().removeName();
       WindowFile own = files.removeFirst();
       files.add(group.rank(), own);
-      confirm(group, proofs, secret);
+      group.allGatherResults("shm confirmation", () -> confirm(group, proofs, secret));
       opened = true;
       return new ShmTransport(group.rank(), files);
     } catch (IOException e) {
@@ -70,7 +71,7 @@ record ShmProvider(Path directory) implements TransportProvider {
     for (int peer = 0; peer < group.size(); peer++) {
       if (peer != group.rank()) {
         Path path = Path.of(new String(paths.get(peer), StandardCharsets.UTF_8));
-        WindowFile file = WindowFile.open(path, bytes);
+        WindowFile file = open(peer, path, bytes);
         files.add(file);
         proof.putLong(Long.BYTES * peer, new ControlBlock(file.memory()).secret());
       }
@@ -78,7 +79,19 @@ record ShmProvider(Path directory) implements TransportProvider {
     return proof.array();
   }
 
-  private static void confirm(Group group, List<byte[]> proofs, long secret) {
+  private static WindowFile open(int peer, Path path, long bytes) throws IOException {
+    try {
+      return WindowFile.open(path, bytes);
+    } catch (NoSuchFileException e) {
+      throw new IOException(
+          ("the window of rank %d, %s, is not here: the two ranks do not share a machine's memory;"
+                  + " use a transport between hosts")
+              .formatted(peer, path),
+          e);
+    }
+  }
+
+  private static byte[] confirm(Group group, List<byte[]> proofs, long secret) {
     for (int peer = 0; peer < group.size(); peer++) {
       long found = ByteBuffer.wrap(proofs.get(peer)).getLong(Long.BYTES * group.rank());
       if (peer != group.rank() && found != secret) {
@@ -88,5 +101,6 @@ record ShmProvider(Path directory) implements TransportProvider {
                 .formatted(group.rank(), peer));
       }
     }
+    return new byte[0];
   }
 }

@@ -16,6 +16,10 @@ import org.verbena.transport.TransportProvider;
  *
  * <p>Shared memory can't be fenced off from a process that may still write. After a failure a
  * window is therefore never used again; a new group maps new files.
+ *
+ * <p>Ranks are processes, or all are threads of one process. In a mixed group a thread's rank would
+ * be taken for dead once another thread of its process has closed: the kernel keeps the locks that
+ * tell for whole processes.
  */
 public final class ShmTransport implements Transport {
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();

@@ -80,11 +80,12 @@ final class WindowFile implements AutoCloseable {
       fill(channel, bytes);
       return new WindowFile(path, channel);
     } catch (IOException e) {
+      long left = Files.getFileStore(directory).getUsableSpace();
       Files.deleteIfExists(unlocked);
       Files.deleteIfExists(path);
       channel.close();
-      long left = Files.getFileStore(directory).getUsableSpace();
-      throw left < bytes ? noSpace(directory, bytes, left) : e;
+      // Several ranks may have found enough space, and together have taken it.
+      throw new IOException(noSpace(directory, bytes, left).getMessage() + ": " + e, e);
     }
   }
 
