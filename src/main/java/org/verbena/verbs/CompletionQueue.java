@@ -2,10 +2,8 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_cq;
@@ -23,7 +21,7 @@ public final class CompletionQueue extends Resource {
   private final int capacity;
   private final Gate gate = new Gate();
   private final BitSet taken = new BitSet();
-  private final List<Integer> generations = new ArrayList<>();
+  private volatile int[] generations = {};
   private volatile @Nullable QueuePair[] places = {};
   private int reserved;
 
@@ -71,12 +69,10 @@ public final class CompletionQueue extends Resource {
     int place = taken.nextClearBit(0);
     taken.set(place);
     reserved += depth;
-    if (place == generations.size()) {
-      generations.add(0);
-    }
-    int generation = generations.get(place) % RequestId.MAX_GENERATION + 1;
-    generations.set(place, generation);
-    return RequestId.tag(place, generation);
+    int[] next = Arrays.copyOf(generations, Math.max(generations.length, place + 1));
+    next[place] = next[place] % RequestId.MAX_GENERATION + 1;
+    generations = next;
+    return RequestId.tag(place, next[place]);
   }
 
   /** Puts {@code queuePair} on the place of {@code tag}. Under the lock. */
@@ -148,15 +144,18 @@ public final class CompletionQueue extends Resource {
     return queuePair != null && queuePair.isTagged(id) ? queuePair : null;
   }
 
-  /** Whether {@code id} is of a queue pair that is gone: some devices keep its completions. */
+  /**
+   * Whether {@code id} is of a queue pair that is gone: some devices keep its completions. Takes no
+   * lock, as who closes holds it while it waits for the poller.
+   */
   private boolean isPast(long id) {
-    synchronized (lock()) {
-      int place = RequestId.place(id);
-      int generation = RequestId.generation(id);
-      return generation != 0
-          && place < generations.size()
-          && (places[place] == null || generations.get(place) != generation);
-    }
+    int place = RequestId.place(id);
+    int generation = RequestId.generation(id);
+    int[] last = generations;
+    @Nullable QueuePair[] now = places;
+    return generation != 0
+        && place < last.length
+        && (place >= now.length || now[place] == null || last[place] != generation);
   }
 
   private VerbsException strangerFailure(Completions into, int row) {

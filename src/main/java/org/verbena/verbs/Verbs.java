@@ -134,9 +134,9 @@ public final class Verbs {
    */
   public static PathChoice open(PathSelector selector) {
     Driver driver = driver();
-    Optional<String> problem = deviceProblem(driver, SYSFS);
-    if (problem.isPresent()) {
-      throw new VerbsException("ibv_open_device", "this host", 0, problem.get());
+    if (list(driver).isEmpty()) {
+      String problem = deviceProblem(driver, SYSFS).orElse("the devices come and go");
+      throw new VerbsException("ibv_open_device", "this host", 0, problem);
     }
     return open(driver, selector);
   }
