@@ -1,13 +1,13 @@
 package org.verbena.cli;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.Access;
-import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Completions;
 import org.verbena.verbs.Context;
@@ -119,8 +119,8 @@ final class PingpongCommand implements Callable<Integer> {
     ProtectionDomain domain = context.createProtectionDomain();
     MemoryRegion buffer = domain.allocate(size, Access.LOCAL_WRITE);
     buffer.memory().fill((byte) FILLING);
-    CompletionChannel channel = context.createCompletionChannel();
-    CompletionQueue queue = context.createCompletionQueue(receiveDepth + 1, channel);
+    CompletionQueue queue =
+        context.createCompletionQueue(receiveDepth + 1, context.createCompletionChannel());
     QueuePair pair =
         domain.createQueuePair(
             path,
@@ -133,9 +133,6 @@ final class PingpongCommand implements Callable<Integer> {
     pair.initialize();
     ReceiveRequests one = pair.receiveRequests(1, 1).receive(0).into(buffer, 0, size);
     replenish(pair, one);
-    if (events) {
-      queue.requestNotification(false);
-    }
     PingpongAddress local = PingpongAddress.of(pair.endpoint());
     System.out.println("  local address:  " + local);
     connect(pair, local, wanted);
@@ -143,7 +140,7 @@ final class PingpongCommand implements Callable<Integer> {
     if (size <= pair.inlineBytes()) {
       send.inline();
     }
-    exchange(pair, queue, channel, send, one);
+    exchange(pair, queue, send, one);
   }
 
   private void connect(QueuePair pair, PingpongAddress local, Mtu wanted) throws IOException {
@@ -194,11 +191,7 @@ final class PingpongCommand implements Callable<Integer> {
   }
 
   private void exchange(
-      QueuePair pair,
-      CompletionQueue queue,
-      CompletionChannel channel,
-      SendRequests send,
-      ReceiveRequests one)
+      QueuePair pair, CompletionQueue queue, SendRequests send, ReceiveRequests one)
       throws IOException {
     Completions found = new Completions(2);
     boolean sending = host != null;
@@ -210,7 +203,7 @@ final class PingpongCommand implements Callable<Integer> {
     }
     long start = System.nanoTime();
     while (sent < iterations || received < iterations) {
-      await(queue, channel, found);
+      await(queue, found);
       for (int i = 0; i < found.size(); i++) {
         found.requireSuccess(i);
         if (found.isReceive(i)) {
@@ -233,16 +226,19 @@ final class PingpongCommand implements Callable<Integer> {
     report((System.nanoTime() - start) / 1000.0);
   }
 
-  private void await(CompletionQueue queue, CompletionChannel channel, Completions found)
-      throws IOException {
-    Patience patience = new Patience();
-    for (long polls = 1; queue.poll(found) == 0; polls++) {
-      if (events) {
-        if (!channel.await(Patience.LIMIT)) {
+  private void await(CompletionQueue queue, Completions found) throws IOException {
+    if (events) {
+      try {
+        if (queue.await(found, Patience.LIMIT) == 0) {
           throw Patience.exhausted("message");
         }
-        queue.requestNotification(false);
-      } else {
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new InterruptedIOException("interrupted while waiting for a message");
+      }
+    } else {
+      Patience patience = new Patience();
+      for (long polls = 1; queue.poll(found) == 0; polls++) {
         patience.check(polls, "message");
       }
     }

@@ -2,24 +2,22 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.concurrent.locks.ReentrantLock;
+import org.verbena.ffi.ibv_comp_channel;
 
 /**
  * Lets a thread sleep until something completes. One thread waits at a time; others may close the
- * channel meanwhile.
+ * channel meanwhile. {@link CompletionQueue#await} does all that is needed for one queue.
  */
 public final class CompletionChannel extends Resource {
-  /** How long a wait may keep a closing thread waiting. */
-  private static final long SLICE_MILLIS = 50;
-
   private final Context context;
   private final MemorySegment handle;
-  private final ReentrantLock waiting = new ReentrantLock();
+  private final EventSource events;
 
   CompletionChannel(Context context, MemorySegment handle) {
     super(context);
     this.context = context;
     this.handle = handle;
+    this.events = new EventSource(this, context.driver(), ibv_comp_channel.fd(handle));
     attach();
   }
 
@@ -27,6 +25,7 @@ public final class CompletionChannel extends Resource {
     return context;
   }
 
+  @Override
   MemorySegment handle() {
     return handle;
   }
@@ -34,31 +33,22 @@ public final class CompletionChannel extends Resource {
   /**
    * Waits for a completion queue of this channel to have completed something since its {@link
    * CompletionQueue#requestNotification}. Poll that queue after asking and before waiting, else a
-   * completion that came in between goes unnoticed.
+   * completion that came in between goes unnoticed. The event is acknowledged when this returns.
    *
    * @return whether one did within {@code timeout}
+   * @throws InterruptedException if this thread is interrupted, within 50 ms
    */
-  public boolean await(Duration timeout) {
-    long deadline = System.nanoTime() + timeout.toNanos();
-    while (true) {
-      long left = Math.max(0, deadline - System.nanoTime()) / 1_000_000;
-      waiting.lock();
-      try {
-        requireOpen();
-        MemorySegment cq =
-            context.driver().awaitCqEvent(handle, (int) Math.min(left, SLICE_MILLIS));
-        if (cq.address() != 0) {
-          return true;
-        }
-      } catch (Errno e) {
-        throw context.failure("ibv_get_cq_event", e, "waiting for a completion");
-      } finally {
-        waiting.unlock();
-      }
-      if (left == 0) {
-        return false;
-      }
+  public boolean await(Duration timeout) throws InterruptedException {
+    try {
+      return events.await(timeout, this::take) != null;
+    } catch (Errno e) {
+      throw context.failure("ibv_get_cq_event", e, "waiting for a completion");
     }
+  }
+
+  private Boolean take() throws Errno {
+    context.driver().takeCqEvent(handle);
+    return true;
   }
 
   @Override
@@ -68,13 +58,14 @@ public final class CompletionChannel extends Resource {
 
   @Override
   void destroy() {
-    waiting.lock();
+    events.close(this::destroyHandle);
+  }
+
+  private void destroyHandle() {
     try {
       context.driver().destroyCompChannel(handle);
     } catch (Errno e) {
       throw context.failure("ibv_destroy_comp_channel", e, "destroying a completion channel");
-    } finally {
-      waiting.unlock();
     }
   }
 

@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
@@ -18,16 +19,18 @@ public final class CompletionQueue extends Resource {
   private final MemorySegment pollFunction;
   private final MemorySegment notifyFunction;
   private final boolean critical;
-  private final int capacity;
+  private final @Nullable CompletionChannel channel;
   private final Gate gate = new Gate();
   private final BitSet taken = new BitSet();
   private volatile int[] generations = {};
   private volatile @Nullable QueuePair[] places = {};
+  private volatile int capacity;
   private int reserved;
 
-  CompletionQueue(Context context, MemorySegment handle, Resource parent) {
-    super(parent == context ? new Resource[] {context} : new Resource[] {context, parent});
+  CompletionQueue(Context context, MemorySegment handle, @Nullable CompletionChannel channel) {
+    super(channel == null ? new Resource[] {context} : new Resource[] {context, channel});
     this.context = context;
+    this.channel = channel;
     this.handle = handle;
     this.pollFunction = FastCalls.pollCq(context.handle());
     this.notifyFunction = FastCalls.reqNotifyCq(context.handle());
@@ -40,6 +43,7 @@ public final class CompletionQueue extends Resource {
     return context;
   }
 
+  @Override
   MemorySegment handle() {
     return handle;
   }
@@ -47,6 +51,33 @@ public final class CompletionQueue extends Resource {
   /** Completions it holds: at least what was asked for. */
   public int capacity() {
     return capacity;
+  }
+
+  /**
+   * Makes room for at least {@code entries} completions; those that are in the queue stay. It may
+   * be polled meanwhile.
+   *
+   * @throws IllegalArgumentException if the queue pairs of this queue may complete more at once, or
+   *     the device holds no more
+   */
+  public void resize(int entries) {
+    int most = context.attributes().maxCompletions();
+    synchronized (lock()) {
+      requireOpen();
+      int least = Math.max(reserved, 1);
+      if (entries < least || entries > most) {
+        throw new IllegalArgumentException(
+            "its queue pairs may complete %d at once and %s holds at most %d; %d do not fit"
+                .formatted(reserved, context, most, entries));
+      }
+      try {
+        context.driver().resizeCq(handle, entries);
+      } catch (Errno e) {
+        throw context.failure(
+            "ibv_resize_cq", e, "from %d to %d completions".formatted(capacity, entries));
+      }
+      capacity = ibv_cq.cqe(handle);
+    }
   }
 
   /** Refuses what has no room: an overrun would break every queue pair of this queue. */
@@ -190,6 +221,30 @@ public final class CompletionQueue extends Resource {
             "ibv_req_notify_cq", context.name(), Math.abs(result), "asking to be woken");
       }
     }
+  }
+
+  /**
+   * Takes completions as {@link #poll} does, and sleeps on the channel while there are none: polls,
+   * asks to be woken, and polls again before it sleeps.
+   *
+   * @return how many were taken; 0 if none came within {@code timeout}
+   * @throws IllegalStateException if the queue was made without a channel, or is closed
+   * @throws InterruptedException if this thread is interrupted while it sleeps, within 50 ms
+   */
+  public int await(Completions into, Duration timeout) throws InterruptedException {
+    if (channel == null) {
+      throw new IllegalStateException(this + " was made without a channel to sleep on");
+    }
+    long deadline = System.nanoTime() + timeout.toNanos();
+    boolean inTime = true;
+    while (poll(into) == 0 && inTime) {
+      requestNotification(false);
+      if (poll(into) > 0) {
+        break;
+      }
+      inTime = channel.await(Duration.ofNanos(Math.max(0, deadline - System.nanoTime())));
+    }
+    return into.size();
   }
 
   @Override

@@ -2,8 +2,13 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.verbena.ffi.ibv_async_event;
+import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_device_attr;
 import org.verbena.ffi.ibv_gid_entry;
 import org.verbena.ffi.ibv_port_attr;
@@ -16,11 +21,13 @@ public final class Context extends Resource {
   private final Driver driver;
   private final String name;
   private final MemorySegment handle;
+  private final EventSource events;
 
   private Context(Driver driver, String name, MemorySegment handle) {
     this.driver = driver;
     this.name = name;
     this.handle = handle;
+    this.events = new EventSource(this, driver, ibv_context.async_fd(handle));
   }
 
   static Context open(Driver driver, String name) {
@@ -45,6 +52,7 @@ public final class Context extends Resource {
     return driver;
   }
 
+  @Override
   MemorySegment handle() {
     return handle;
   }
@@ -193,7 +201,7 @@ public final class Context extends Resource {
    * of all queue pairs that will use it, added up.
    */
   public CompletionQueue createCompletionQueue(int capacity) {
-    return createCompletionQueue(capacity, MemorySegment.NULL, this);
+    return createCompletionQueue(capacity, MemorySegment.NULL, null);
   }
 
   /** The same, whose {@link CompletionQueue#requestNotification} wakes {@code channel}. */
@@ -205,7 +213,7 @@ public final class Context extends Resource {
   }
 
   private CompletionQueue createCompletionQueue(
-      int capacity, MemorySegment channel, Resource parent) {
+      int capacity, MemorySegment channelHandle, @Nullable CompletionChannel channel) {
     int most = attributes().maxCompletions();
     if (capacity < 1 || capacity > most) {
       throw new IllegalArgumentException(
@@ -213,13 +221,71 @@ public final class Context extends Resource {
               .formatted(name, most, capacity));
     }
     synchronized (lock()) {
-      parent.requireOpen();
+      requireOpen();
+      if (channel != null) {
+        channel.requireOpen();
+      }
       try {
-        return new CompletionQueue(this, driver.createCq(handle, capacity, channel), parent);
+        MemorySegment cq = driver.createCq(handle, capacity, channelHandle);
+        return new CompletionQueue(this, cq, channel);
       } catch (Errno e) {
         throw failure("ibv_create_cq", e, "for %d of at most %d".formatted(capacity, most));
       }
     }
+  }
+
+  /**
+   * Waits for something to happen to the device that no completion tells, one thread at a time. The
+   * event is acknowledged when this returns.
+   *
+   * @return the event; empty if none came within {@code timeout}
+   * @throws InterruptedException if this thread is interrupted, within 50 ms
+   */
+  public Optional<AsyncEvent> awaitEvent(Duration timeout) throws InterruptedException {
+    try {
+      return Optional.ofNullable(events.await(timeout, this::takeEvent));
+    } catch (Errno e) {
+      throw failure("ibv_get_async_event", e, "waiting for an event");
+    }
+  }
+
+  private AsyncEvent takeEvent() throws Errno {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment event = ibv_async_event.allocate(arena);
+      driver.takeAsyncEvent(handle, event);
+      return decode(event);
+    }
+  }
+
+  private AsyncEvent decode(MemorySegment event) {
+    AsyncEvent.Kind kind = AsyncEvent.Kind.of(ibv_async_event.event_type(event));
+    MemorySegment element = ibv_async_event.element(event);
+    long address = ibv_async_event.element.qp(element).address();
+    Optional<AsyncEvent> decoded =
+        switch (kind) {
+          case CQ_ERR ->
+              find(CompletionQueue.class, address)
+                  .map(queue -> new AsyncEvent.OfCompletionQueue(kind, queue));
+          case QP_FATAL,
+              QP_REQ_ERR,
+              QP_ACCESS_ERR,
+              COMM_EST,
+              SQ_DRAINED,
+              PATH_MIG,
+              PATH_MIG_ERR,
+              QP_LAST_WQE_REACHED ->
+              find(QueuePair.class, address).map(pair -> new AsyncEvent.OfQueuePair(kind, pair));
+          case PORT_ACTIVE,
+              PORT_ERR,
+              LID_CHANGE,
+              PKEY_CHANGE,
+              SM_CHANGE,
+              CLIENT_REREGISTER,
+              GID_CHANGE ->
+              Optional.of(new AsyncEvent.OfPort(kind, ibv_async_event.element.port_num(element)));
+          case DEVICE_FATAL, SRQ_ERR, SRQ_LIMIT_REACHED, WQ_FATAL, UNKNOWN -> Optional.empty();
+        };
+    return decoded.orElse(new AsyncEvent.OfDevice(kind));
   }
 
   @Override
@@ -229,6 +295,10 @@ public final class Context extends Resource {
 
   @Override
   void destroy() {
+    events.close(this::closeHandle);
+  }
+
+  private void closeHandle() {
     try {
       driver.closeDevice(handle);
     } catch (Errno e) {

@@ -36,13 +36,18 @@ interface Driver {
 
   void destroyCompChannel(MemorySegment channel) throws Errno;
 
-  /**
-   * Takes the next event of a channel and acknowledges it, if one comes within {@code millis};
-   * returns its completion queue, else NULL.
-   */
-  MemorySegment awaitCqEvent(MemorySegment channel, int millis) throws Errno;
+  /** Whether something can be read from {@code descriptor} now or within {@code millis}. */
+  boolean isReadable(int descriptor, int millis) throws Errno;
+
+  /** Takes the next event of a channel and acknowledges it; blocks where there is none. */
+  void takeCqEvent(MemorySegment channel) throws Errno;
+
+  /** Takes the next event of a device and acknowledges it; blocks where there is none. */
+  void takeAsyncEvent(MemorySegment context, MemorySegment event) throws Errno;
 
   MemorySegment createCq(MemorySegment context, int entries, MemorySegment channel) throws Errno;
+
+  void resizeCq(MemorySegment cq, int entries) throws Errno;
 
   void destroyCq(MemorySegment cq) throws Errno;
 

@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.verbena.ffi.Ibverbs;
 import org.verbena.ffi.IbverbsTypes;
-import org.verbena.ffi.ibv_comp_channel;
 import org.verbena.ffi.ibv_device;
 import org.verbena.ffi.ibv_gid_entry;
 
@@ -41,6 +40,9 @@ final class Libibverbs implements Driver {
   private static final MethodHandle MODIFY_QP = link(Ibverbs.ibv_modify_qp$descriptor());
   private static final MethodHandle QUERY_QP = link(Ibverbs.ibv_query_qp$descriptor());
   private static final MethodHandle GET_EVENT = link(Ibverbs.ibv_get_cq_event$descriptor());
+  private static final MethodHandle GET_ASYNC_EVENT =
+      link(Ibverbs.ibv_get_async_event$descriptor());
+  private static final MethodHandle RESIZE_CQ = link(Ibverbs.ibv_resize_cq$descriptor());
 
   /** {@code int poll(struct pollfd *, nfds_t, int)} of the C library. */
   private static final MethodHandle POLL =
@@ -262,11 +264,8 @@ final class Libibverbs implements Driver {
   }
 
   @Override
-  public MemorySegment awaitCqEvent(MemorySegment channel, int millis) throws Errno {
+  public void takeCqEvent(MemorySegment channel) throws Errno {
     try (Arena arena = Arena.ofConfined()) {
-      if (!readable(arena, ibv_comp_channel.fd(channel), millis)) {
-        return MemorySegment.NULL;
-      }
       MemorySegment cq = arena.allocate(Ibverbs.C_POINTER);
       MemorySegment cqContext = arena.allocate(Ibverbs.C_POINTER);
       zero(
@@ -274,24 +273,36 @@ final class Libibverbs implements Driver {
               (int)
                   GET_EVENT.invokeExact(
                       Ibverbs.ibv_get_cq_event$address(), state, channel, cq, cqContext));
-      MemorySegment result = cq.get(Ibverbs.C_POINTER, 0);
-      Ibverbs.ibv_ack_cq_events(result, 1);
-      return result;
+      Ibverbs.ibv_ack_cq_events(cq.get(Ibverbs.C_POINTER, 0), 1);
     }
   }
 
-  private static boolean readable(Arena arena, int descriptor, int millis) throws Errno {
-    MemorySegment pollfd = arena.allocate(POLLFD_BYTES, ValueLayout.JAVA_INT.byteAlignment());
-    pollfd.set(ValueLayout.JAVA_INT, 0, descriptor);
-    pollfd.set(ValueLayout.JAVA_SHORT, 4, POLLIN);
-    int[] ready = new int[1];
+  @Override
+  public void takeAsyncEvent(MemorySegment context, MemorySegment event) throws Errno {
     zero(
-        state -> {
-          ready[0] = (int) POLL.invokeExact(state, pollfd, 1L, millis);
-          boolean interrupted = ready[0] < 0 && (int) ERRNO_OF_STATE.get(state, 0L) == Errno.EINTR;
-          return interrupted ? 0 : Math.min(ready[0], 0);
-        });
-    return ready[0] > 0;
+        state ->
+            (int)
+                GET_ASYNC_EVENT.invokeExact(
+                    Ibverbs.ibv_get_async_event$address(), state, context, event));
+    Ibverbs.ibv_ack_async_event(event);
+  }
+
+  @Override
+  public boolean isReadable(int descriptor, int millis) throws Errno {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment pollfd = arena.allocate(POLLFD_BYTES, ValueLayout.JAVA_INT.byteAlignment());
+      pollfd.set(ValueLayout.JAVA_INT, 0, descriptor);
+      pollfd.set(ValueLayout.JAVA_SHORT, 4, POLLIN);
+      int[] ready = new int[1];
+      zero(
+          state -> {
+            ready[0] = (int) POLL.invokeExact(state, pollfd, 1L, millis);
+            boolean interrupted =
+                ready[0] < 0 && (int) ERRNO_OF_STATE.get(state, 0L) == Errno.EINTR;
+            return interrupted ? 0 : Math.min(ready[0], 0);
+          });
+      return ready[0] > 0;
+    }
   }
 
   @Override
@@ -308,6 +319,11 @@ final class Libibverbs implements Driver {
                     MemorySegment.NULL,
                     channel,
                     0));
+  }
+
+  @Override
+  public void resizeCq(MemorySegment cq, int entries) throws Errno {
+    zero(state -> (int) RESIZE_CQ.invokeExact(Ibverbs.ibv_resize_cq$address(), state, cq, entries));
   }
 
   @Override

@@ -40,6 +40,11 @@ public final class MemoryRegion extends Resource {
     attach();
   }
 
+  @Override
+  MemorySegment handle() {
+    return handle;
+  }
+
   ProtectionDomain domain() {
     return domain;
   }

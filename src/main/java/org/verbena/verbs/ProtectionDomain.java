@@ -25,6 +25,7 @@ public final class ProtectionDomain extends Resource {
     return context;
   }
 
+  @Override
   MemorySegment handle() {
     return handle;
   }

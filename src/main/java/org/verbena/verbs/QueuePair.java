@@ -163,6 +163,7 @@ public final class QueuePair extends Resource {
     }
   }
 
+  @Override
   MemorySegment handle() {
     return handle;
   }

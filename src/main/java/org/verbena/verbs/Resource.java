@@ -1,9 +1,11 @@
 package org.verbena.verbs;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -29,6 +31,25 @@ abstract sealed class Resource implements AutoCloseable
 
   final Object lock() {
     return lock;
+  }
+
+  /** The native object. */
+  abstract MemorySegment handle();
+
+  /** What was made from this, or from what was, has the type and lies at {@code address}. */
+  final <T extends Resource> Optional<T> find(Class<T> type, long address) {
+    synchronized (lock) {
+      for (Resource child : children) {
+        if (type.isInstance(child) && child.handle().address() == address) {
+          return Optional.of(type.cast(child));
+        }
+        Optional<T> below = child.find(type, address);
+        if (below.isPresent()) {
+          return below;
+        }
+      }
+      return Optional.empty();
+    }
   }
 
   /** The closing order among siblings, lowest first. */

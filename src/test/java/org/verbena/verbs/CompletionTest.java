@@ -3,7 +3,6 @@ package org.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.verbena.ffi.IbverbsTypes;
@@ -212,20 +211,5 @@ class CompletionTest {
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_RECV_RDMA_WITH_IMM()))
         .isEqualTo(Opcode.RECEIVE_RDMA_WITH_IMMEDIATE);
     assertThat(Opcode.of(77)).isEqualTo(Opcode.OTHER);
-  }
-
-  @Test
-  void aChannelWakesWhoAsked() {
-    CompletionChannel channel = loop.context.createCompletionChannel();
-    CompletionQueue queue = loop.context.createCompletionQueue(8, channel);
-    queue.requestNotification(true);
-    assertThat(loop.device.calls).contains("req_notify_cq 1");
-    assertThat(channel.await(Duration.ofMillis(1))).isFalse();
-    loop.device.completionEvents = 1;
-    assertThat(channel.await(Duration.ofSeconds(5))).isTrue();
-    channel.close();
-    assertThat(queue.isClosed()).isTrue();
-    assertThatThrownBy(() -> channel.await(Duration.ZERO))
-        .isInstanceOf(IllegalStateException.class);
   }
 }

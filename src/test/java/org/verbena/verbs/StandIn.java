@@ -14,6 +14,8 @@ import java.util.Objects;
 import java.util.Queue;
 import java.util.function.IntUnaryOperator;
 import org.verbena.ffi.IbverbsTypes;
+import org.verbena.ffi.ibv_async_event;
+import org.verbena.ffi.ibv_comp_channel;
 import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_cq;
@@ -38,6 +40,7 @@ import org.verbena.ffi.ibv_wc;
 final class StandIn implements Driver {
   private static final int OFFSET_REMOTE = 40;
   private static final int FIRST_QUEUE_PAIR = 0x11;
+  private static final int ASYNC_DESCRIPTOR = 7;
 
   /** A registered region. */
   private record Region(long address, long length, int access) {}
@@ -77,6 +80,7 @@ final class StandIn implements Driver {
   private final Map<Integer, FakeQp> queuePairs = new HashMap<>();
   private final Map<Integer, Region> regions = new HashMap<>();
   private final Map<Long, Deque<MemorySegment>> completions = new HashMap<>();
+  private final Queue<MemorySegment> asyncEvents = new ArrayDeque<>();
 
   final List<String> calls = new ArrayList<>();
   final List<Seen> seen = new ArrayList<>();
@@ -97,6 +101,8 @@ final class StandIn implements Driver {
   boolean holdCompletions;
   boolean dropFlushes;
   int completionEvents;
+  Runnable whenWoken = () -> {};
+  Runnable whenArmed = () -> {};
 
   private boolean callsJava = true;
 
@@ -116,6 +122,7 @@ final class StandIn implements Driver {
     ibv_context_ops.poll_cq(ops, ibv_context_ops.poll_cq.allocate(this::pollCq, arena));
     ibv_context_ops.req_notify_cq(
         ops, ibv_context_ops.req_notify_cq.allocate(this::requestNotify, arena));
+    ibv_context.async_fd(context, ASYNC_DESCRIPTOR);
     gids.add(
         new GidEntry(1, 1, new Gid(0, 0xffff_0a00_0001L), GidType.ROCE_V2, 2)); // ::ffff:10.0.0.1
   }
@@ -406,6 +413,7 @@ final class StandIn implements Driver {
 
   private int requestNotify(MemorySegment cq, int solicited) {
     calls.add("req_notify_cq " + solicited);
+    whenArmed.run();
     return errors.getOrDefault("req_notify_cq", 0);
   }
 
@@ -517,7 +525,9 @@ final class StandIn implements Driver {
   @Override
   public MemorySegment createCompChannel(MemorySegment opened) throws Errno {
     call("create_comp_channel");
-    return arena.allocate(16, 8);
+    MemorySegment channel = ibv_comp_channel.allocate(arena);
+    ibv_comp_channel.fd(channel, ASYNC_DESCRIPTOR + 1);
+    return channel;
   }
 
   @Override
@@ -526,9 +536,29 @@ final class StandIn implements Driver {
   }
 
   @Override
-  public MemorySegment awaitCqEvent(MemorySegment channel, int millis) throws Errno {
+  public boolean isReadable(int descriptor, int millis) {
+    return descriptor == ASYNC_DESCRIPTOR ? !asyncEvents.isEmpty() : completionEvents > 0;
+  }
+
+  @Override
+  public void takeCqEvent(MemorySegment channel) throws Errno {
     call("get_cq_event");
-    return completionEvents-- > 0 ? channel : MemorySegment.NULL;
+    completionEvents--;
+    whenWoken.run();
+  }
+
+  @Override
+  public void takeAsyncEvent(MemorySegment opened, MemorySegment event) throws Errno {
+    call("get_async_event");
+    event.copyFrom(asyncEvents.remove());
+  }
+
+  /** Lets an event come that has this element: a pointer, or a number of a port. */
+  void addAsyncEvent(int type, long element) {
+    MemorySegment event = ibv_async_event.allocate(arena);
+    ibv_async_event.event_type(event, type);
+    event.set(ValueLayout.JAVA_LONG, 0, element);
+    asyncEvents.add(event);
   }
 
   @Override
@@ -540,6 +570,15 @@ final class StandIn implements Driver {
     ibv_cq.cqe(cq, Math.max(entries, completionQueueEntries));
     completions.put(cq.address(), new ArrayDeque<>());
     return cq;
+  }
+
+  @Override
+  public synchronized void resizeCq(MemorySegment cq, int entries) throws Errno {
+    call("resize_cq");
+    if (completionsOf(cq).size() > entries) {
+      throw new Errno(Errno.EINVAL);
+    }
+    ibv_cq.cqe(cq, entries);
   }
 
   @Override

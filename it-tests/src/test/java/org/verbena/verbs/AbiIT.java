@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.PaddingLayout;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -25,8 +27,13 @@ class AbiIT {
   private static final Path PROBE = Path.of("native/abi_probe.c");
   private static final Path BINDINGS = Path.of("native/src/main/java/org/verbena/ffi");
 
-  /** Filled by the library into memory with room to spare: may have grown. */
-  private static final Set<String> MAY_GROW = Set.of("ibv_port_attr", "ibv_device_attr");
+  /** Made by the library, or filled by it into memory with room to spare: may have grown. */
+  private static final Set<String> MAY_GROW =
+      Set.of(
+          "ibv_port_attr", "ibv_device_attr", "ibv_device_attr_ex", "ibv_qp_ex", "verbs_context");
+
+  /** What grows at its front is only ever used by the distance from this member. */
+  private static final Map<String, String> ANCHORS = Map.of("verbs_context", "context");
 
   private final Cluster cluster;
 
@@ -79,10 +86,10 @@ class AbiIT {
     try (Stream<Path> files = Files.list(BINDINGS)) {
       for (Path file : files.toList()) {
         String name = file.getFileName().toString().replace(".java", "");
-        if (name.matches("_?ibv_.*")) {
+        if (name.matches("_?ibv_.*|verbs_context")) {
           GroupLayout layout = layout(name);
           lines.add("size " + name + " " + layout.byteSize());
-          fields(lines, name, "", 0, layout);
+          fields(lines, name, "", -anchor(name, layout), layout);
         }
       }
     }
@@ -92,6 +99,11 @@ class AbiIT {
       }
     }
     return lines;
+  }
+
+  private static long anchor(String name, GroupLayout layout) {
+    String member = ANCHORS.get(name);
+    return member == null ? 0 : layout.byteOffset(PathElement.groupElement(member));
   }
 
   private static GroupLayout layout(String name) throws Exception {
@@ -117,8 +129,11 @@ class AbiIT {
     }
   }
 
-  /** Unions of ibv_send_wr that have names but no type of their own. */
+  /** Unions that have names but no type of their own. */
   private static boolean isInline(String type, String prefix, String name) {
+    if (type.equals("ibv_async_event")) {
+      return name.equals("element");
+    }
     return type.equals("ibv_send_wr")
         && (name.equals("wr")
             || name.equals("qp_type")

@@ -39,6 +39,14 @@ final class End implements AutoCloseable {
     region = domain.allocate(bytes, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
   }
 
+  /** Connects two ends of one process. */
+  static void join(End near, End far) {
+    near.pair.connect(far.pair.endpoint());
+    far.pair.connect(near.pair.endpoint());
+    near.remote = far.region.remote();
+    far.remote = near.region.remote();
+  }
+
   /** Waits for a client and connects with it. */
   End accept(int port) throws IOException {
     try (ServerSocket server = new ServerSocket()) {

@@ -30,6 +30,66 @@ public class Ibverbs extends Ibverbs$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
 
+    private static class ibv_qp_to_qp_ex {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_qp_to_qp_ex");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+     * }
+     */
+    public static FunctionDescriptor ibv_qp_to_qp_ex$descriptor() {
+        return ibv_qp_to_qp_ex.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+     * }
+     */
+    public static MethodHandle ibv_qp_to_qp_ex$handle() {
+        return ibv_qp_to_qp_ex.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+     * }
+     */
+    public static MemorySegment ibv_qp_to_qp_ex$address() {
+        return ibv_qp_to_qp_ex.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+     * }
+     */
+    public static MemorySegment ibv_qp_to_qp_ex(MemorySegment qp) {
+        var mh$ = ibv_qp_to_qp_ex.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_qp_to_qp_ex", qp);
+            }
+            return (MemorySegment)mh$.invokeExact(qp);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ibv_get_device_list {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             Ibverbs.C_POINTER,
@@ -389,6 +449,126 @@ public class Ibverbs extends Ibverbs$shared {
         }
     }
 
+    private static class ibv_get_async_event {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_get_async_event");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+     * }
+     */
+    public static FunctionDescriptor ibv_get_async_event$descriptor() {
+        return ibv_get_async_event.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+     * }
+     */
+    public static MethodHandle ibv_get_async_event$handle() {
+        return ibv_get_async_event.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+     * }
+     */
+    public static MemorySegment ibv_get_async_event$address() {
+        return ibv_get_async_event.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+     * }
+     */
+    public static int ibv_get_async_event(MemorySegment context, MemorySegment event) {
+        var mh$ = ibv_get_async_event.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_get_async_event", context, event);
+            }
+            return (int)mh$.invokeExact(context, event);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_ack_async_event {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_ack_async_event");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void ibv_ack_async_event(struct ibv_async_event *event)
+     * }
+     */
+    public static FunctionDescriptor ibv_ack_async_event$descriptor() {
+        return ibv_ack_async_event.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void ibv_ack_async_event(struct ibv_async_event *event)
+     * }
+     */
+    public static MethodHandle ibv_ack_async_event$handle() {
+        return ibv_ack_async_event.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void ibv_ack_async_event(struct ibv_async_event *event)
+     * }
+     */
+    public static MemorySegment ibv_ack_async_event$address() {
+        return ibv_ack_async_event.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void ibv_ack_async_event(struct ibv_async_event *event)
+     * }
+     */
+    public static void ibv_ack_async_event(MemorySegment event) {
+        var mh$ = ibv_ack_async_event.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_ack_async_event", event);
+            }
+            mh$.invokeExact(event);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ibv_query_device {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             Ibverbs.C_INT,
@@ -569,6 +749,69 @@ public class Ibverbs extends Ibverbs$shared {
                 traceDowncall("_ibv_query_gid_table", context, entries, max_entries, flags, entry_size);
             }
             return (long)mh$.invokeExact(context, entries, max_entries, flags, entry_size);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_query_pkey {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_CHAR,
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_query_pkey");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+     * }
+     */
+    public static FunctionDescriptor ibv_query_pkey$descriptor() {
+        return ibv_query_pkey.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+     * }
+     */
+    public static MethodHandle ibv_query_pkey$handle() {
+        return ibv_query_pkey.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+     * }
+     */
+    public static MemorySegment ibv_query_pkey$address() {
+        return ibv_query_pkey.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+     * }
+     */
+    public static int ibv_query_pkey(MemorySegment context, byte port_num, int index, MemorySegment pkey) {
+        var mh$ = ibv_query_pkey.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_query_pkey", context, port_num, index, pkey);
+            }
+            return (int)mh$.invokeExact(context, port_num, index, pkey);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -823,6 +1066,136 @@ public class Ibverbs extends Ibverbs$shared {
         }
     }
 
+    private static class ibv_reg_dmabuf_mr {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_LONG,
+            Ibverbs.C_LONG,
+            Ibverbs.C_LONG,
+            Ibverbs.C_INT,
+            Ibverbs.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_reg_dmabuf_mr");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+     * }
+     */
+    public static FunctionDescriptor ibv_reg_dmabuf_mr$descriptor() {
+        return ibv_reg_dmabuf_mr.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+     * }
+     */
+    public static MethodHandle ibv_reg_dmabuf_mr$handle() {
+        return ibv_reg_dmabuf_mr.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+     * }
+     */
+    public static MemorySegment ibv_reg_dmabuf_mr$address() {
+        return ibv_reg_dmabuf_mr.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+     * }
+     */
+    public static MemorySegment ibv_reg_dmabuf_mr(MemorySegment pd, long offset, long length, long iova, int fd, int access) {
+        var mh$ = ibv_reg_dmabuf_mr.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_reg_dmabuf_mr", pd, offset, length, iova, fd, access);
+            }
+            return (MemorySegment)mh$.invokeExact(pd, offset, length, iova, fd, access);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_rereg_mr {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_LONG,
+            Ibverbs.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_rereg_mr");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+     * }
+     */
+    public static FunctionDescriptor ibv_rereg_mr$descriptor() {
+        return ibv_rereg_mr.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+     * }
+     */
+    public static MethodHandle ibv_rereg_mr$handle() {
+        return ibv_rereg_mr.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+     * }
+     */
+    public static MemorySegment ibv_rereg_mr$address() {
+        return ibv_rereg_mr.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+     * }
+     */
+    public static int ibv_rereg_mr(MemorySegment mr, int flags, MemorySegment pd, MemorySegment addr, long length, int access) {
+        var mh$ = ibv_rereg_mr.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_rereg_mr", mr, flags, pd, addr, length, access);
+            }
+            return (int)mh$.invokeExact(mr, flags, pd, addr, length, access);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ibv_dereg_mr {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             Ibverbs.C_INT,
@@ -1067,6 +1440,67 @@ public class Ibverbs extends Ibverbs$shared {
         }
     }
 
+    private static class ibv_resize_cq {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_resize_cq");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+     * }
+     */
+    public static FunctionDescriptor ibv_resize_cq$descriptor() {
+        return ibv_resize_cq.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+     * }
+     */
+    public static MethodHandle ibv_resize_cq$handle() {
+        return ibv_resize_cq.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+     * }
+     */
+    public static MemorySegment ibv_resize_cq$address() {
+        return ibv_resize_cq.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+     * }
+     */
+    public static int ibv_resize_cq(MemorySegment cq, int cqe) {
+        var mh$ = ibv_resize_cq.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_resize_cq", cq, cqe);
+            }
+            return (int)mh$.invokeExact(cq, cqe);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ibv_destroy_cq {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             Ibverbs.C_INT,
@@ -1242,6 +1676,250 @@ public class Ibverbs extends Ibverbs$shared {
                 traceDowncall("ibv_ack_cq_events", cq, nevents);
             }
             mh$.invokeExact(cq, nevents);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_create_srq {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_create_srq");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_init_attr)
+     * }
+     */
+    public static FunctionDescriptor ibv_create_srq$descriptor() {
+        return ibv_create_srq.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_init_attr)
+     * }
+     */
+    public static MethodHandle ibv_create_srq$handle() {
+        return ibv_create_srq.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_init_attr)
+     * }
+     */
+    public static MemorySegment ibv_create_srq$address() {
+        return ibv_create_srq.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_init_attr)
+     * }
+     */
+    public static MemorySegment ibv_create_srq(MemorySegment pd, MemorySegment srq_init_attr) {
+        var mh$ = ibv_create_srq.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_create_srq", pd, srq_init_attr);
+            }
+            return (MemorySegment)mh$.invokeExact(pd, srq_init_attr);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_modify_srq {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_modify_srq");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
+     * }
+     */
+    public static FunctionDescriptor ibv_modify_srq$descriptor() {
+        return ibv_modify_srq.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
+     * }
+     */
+    public static MethodHandle ibv_modify_srq$handle() {
+        return ibv_modify_srq.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
+     * }
+     */
+    public static MemorySegment ibv_modify_srq$address() {
+        return ibv_modify_srq.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
+     * }
+     */
+    public static int ibv_modify_srq(MemorySegment srq, MemorySegment srq_attr, int srq_attr_mask) {
+        var mh$ = ibv_modify_srq.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_modify_srq", srq, srq_attr, srq_attr_mask);
+            }
+            return (int)mh$.invokeExact(srq, srq_attr, srq_attr_mask);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_query_srq {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_query_srq");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
+     * }
+     */
+    public static FunctionDescriptor ibv_query_srq$descriptor() {
+        return ibv_query_srq.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
+     * }
+     */
+    public static MethodHandle ibv_query_srq$handle() {
+        return ibv_query_srq.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
+     * }
+     */
+    public static MemorySegment ibv_query_srq$address() {
+        return ibv_query_srq.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
+     * }
+     */
+    public static int ibv_query_srq(MemorySegment srq, MemorySegment srq_attr) {
+        var mh$ = ibv_query_srq.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_query_srq", srq, srq_attr);
+            }
+            return (int)mh$.invokeExact(srq, srq_attr);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_destroy_srq {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_destroy_srq");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_destroy_srq(struct ibv_srq *srq)
+     * }
+     */
+    public static FunctionDescriptor ibv_destroy_srq$descriptor() {
+        return ibv_destroy_srq.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_destroy_srq(struct ibv_srq *srq)
+     * }
+     */
+    public static MethodHandle ibv_destroy_srq$handle() {
+        return ibv_destroy_srq.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_destroy_srq(struct ibv_srq *srq)
+     * }
+     */
+    public static MemorySegment ibv_destroy_srq$address() {
+        return ibv_destroy_srq.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_destroy_srq(struct ibv_srq *srq)
+     * }
+     */
+    public static int ibv_destroy_srq(MemorySegment srq) {
+        var mh$ = ibv_destroy_srq.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_destroy_srq", srq);
+            }
+            return (int)mh$.invokeExact(srq);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -1488,6 +2166,127 @@ public class Ibverbs extends Ibverbs$shared {
                 traceDowncall("ibv_destroy_qp", qp);
             }
             return (int)mh$.invokeExact(qp);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_create_ah {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_create_ah");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+     * }
+     */
+    public static FunctionDescriptor ibv_create_ah$descriptor() {
+        return ibv_create_ah.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+     * }
+     */
+    public static MethodHandle ibv_create_ah$handle() {
+        return ibv_create_ah.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+     * }
+     */
+    public static MemorySegment ibv_create_ah$address() {
+        return ibv_create_ah.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+     * }
+     */
+    public static MemorySegment ibv_create_ah(MemorySegment pd, MemorySegment attr) {
+        var mh$ = ibv_create_ah.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_create_ah", pd, attr);
+            }
+            return (MemorySegment)mh$.invokeExact(pd, attr);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ibv_destroy_ah {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Ibverbs.C_INT,
+            Ibverbs.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ibv_destroy_ah");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ibv_destroy_ah(struct ibv_ah *ah)
+     * }
+     */
+    public static FunctionDescriptor ibv_destroy_ah$descriptor() {
+        return ibv_destroy_ah.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ibv_destroy_ah(struct ibv_ah *ah)
+     * }
+     */
+    public static MethodHandle ibv_destroy_ah$handle() {
+        return ibv_destroy_ah.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ibv_destroy_ah(struct ibv_ah *ah)
+     * }
+     */
+    public static MemorySegment ibv_destroy_ah$address() {
+        return ibv_destroy_ah.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ibv_destroy_ah(struct ibv_ah *ah)
+     * }
+     */
+    public static int ibv_destroy_ah(MemorySegment ah) {
+        var mh$ = ibv_destroy_ah.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ibv_destroy_ah", ah);
+            }
+            return (int)mh$.invokeExact(ah);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

@@ -208,6 +208,186 @@ public class IbverbsTypes extends IbverbsTypes$shared {
     public static int IBV_LINK_LAYER_ETHERNET() {
         return IBV_LINK_LAYER_ETHERNET;
     }
+    private static final int IBV_EVENT_CQ_ERR = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_CQ_ERR = 0
+     * }
+     */
+    public static int IBV_EVENT_CQ_ERR() {
+        return IBV_EVENT_CQ_ERR;
+    }
+    private static final int IBV_EVENT_QP_FATAL = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_QP_FATAL = 1
+     * }
+     */
+    public static int IBV_EVENT_QP_FATAL() {
+        return IBV_EVENT_QP_FATAL;
+    }
+    private static final int IBV_EVENT_QP_REQ_ERR = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_QP_REQ_ERR = 2
+     * }
+     */
+    public static int IBV_EVENT_QP_REQ_ERR() {
+        return IBV_EVENT_QP_REQ_ERR;
+    }
+    private static final int IBV_EVENT_QP_ACCESS_ERR = (int)3L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_QP_ACCESS_ERR = 3
+     * }
+     */
+    public static int IBV_EVENT_QP_ACCESS_ERR() {
+        return IBV_EVENT_QP_ACCESS_ERR;
+    }
+    private static final int IBV_EVENT_COMM_EST = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_COMM_EST = 4
+     * }
+     */
+    public static int IBV_EVENT_COMM_EST() {
+        return IBV_EVENT_COMM_EST;
+    }
+    private static final int IBV_EVENT_SQ_DRAINED = (int)5L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_SQ_DRAINED = 5
+     * }
+     */
+    public static int IBV_EVENT_SQ_DRAINED() {
+        return IBV_EVENT_SQ_DRAINED;
+    }
+    private static final int IBV_EVENT_PATH_MIG = (int)6L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_PATH_MIG = 6
+     * }
+     */
+    public static int IBV_EVENT_PATH_MIG() {
+        return IBV_EVENT_PATH_MIG;
+    }
+    private static final int IBV_EVENT_PATH_MIG_ERR = (int)7L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_PATH_MIG_ERR = 7
+     * }
+     */
+    public static int IBV_EVENT_PATH_MIG_ERR() {
+        return IBV_EVENT_PATH_MIG_ERR;
+    }
+    private static final int IBV_EVENT_DEVICE_FATAL = (int)8L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_DEVICE_FATAL = 8
+     * }
+     */
+    public static int IBV_EVENT_DEVICE_FATAL() {
+        return IBV_EVENT_DEVICE_FATAL;
+    }
+    private static final int IBV_EVENT_PORT_ACTIVE = (int)9L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_PORT_ACTIVE = 9
+     * }
+     */
+    public static int IBV_EVENT_PORT_ACTIVE() {
+        return IBV_EVENT_PORT_ACTIVE;
+    }
+    private static final int IBV_EVENT_PORT_ERR = (int)10L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_PORT_ERR = 10
+     * }
+     */
+    public static int IBV_EVENT_PORT_ERR() {
+        return IBV_EVENT_PORT_ERR;
+    }
+    private static final int IBV_EVENT_LID_CHANGE = (int)11L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_LID_CHANGE = 11
+     * }
+     */
+    public static int IBV_EVENT_LID_CHANGE() {
+        return IBV_EVENT_LID_CHANGE;
+    }
+    private static final int IBV_EVENT_PKEY_CHANGE = (int)12L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_PKEY_CHANGE = 12
+     * }
+     */
+    public static int IBV_EVENT_PKEY_CHANGE() {
+        return IBV_EVENT_PKEY_CHANGE;
+    }
+    private static final int IBV_EVENT_SM_CHANGE = (int)13L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_SM_CHANGE = 13
+     * }
+     */
+    public static int IBV_EVENT_SM_CHANGE() {
+        return IBV_EVENT_SM_CHANGE;
+    }
+    private static final int IBV_EVENT_SRQ_ERR = (int)14L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_SRQ_ERR = 14
+     * }
+     */
+    public static int IBV_EVENT_SRQ_ERR() {
+        return IBV_EVENT_SRQ_ERR;
+    }
+    private static final int IBV_EVENT_SRQ_LIMIT_REACHED = (int)15L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_SRQ_LIMIT_REACHED = 15
+     * }
+     */
+    public static int IBV_EVENT_SRQ_LIMIT_REACHED() {
+        return IBV_EVENT_SRQ_LIMIT_REACHED;
+    }
+    private static final int IBV_EVENT_QP_LAST_WQE_REACHED = (int)16L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_QP_LAST_WQE_REACHED = 16
+     * }
+     */
+    public static int IBV_EVENT_QP_LAST_WQE_REACHED() {
+        return IBV_EVENT_QP_LAST_WQE_REACHED;
+    }
+    private static final int IBV_EVENT_CLIENT_REREGISTER = (int)17L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_CLIENT_REREGISTER = 17
+     * }
+     */
+    public static int IBV_EVENT_CLIENT_REREGISTER() {
+        return IBV_EVENT_CLIENT_REREGISTER;
+    }
+    private static final int IBV_EVENT_GID_CHANGE = (int)18L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_GID_CHANGE = 18
+     * }
+     */
+    public static int IBV_EVENT_GID_CHANGE() {
+        return IBV_EVENT_GID_CHANGE;
+    }
+    private static final int IBV_EVENT_WQ_FATAL = (int)19L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_event_type.IBV_EVENT_WQ_FATAL = 19
+     * }
+     */
+    public static int IBV_EVENT_WQ_FATAL() {
+        return IBV_EVENT_WQ_FATAL;
+    }
     private static final int IBV_WC_SUCCESS = (int)0L;
     /**
      * {@snippet lang=c :
@@ -451,6 +631,15 @@ public class IbverbsTypes extends IbverbsTypes$shared {
     public static int IBV_WC_FETCH_ADD() {
         return IBV_WC_FETCH_ADD;
     }
+    private static final int IBV_WC_ATOMIC_WRITE = (int)9L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_wc_opcode.IBV_WC_ATOMIC_WRITE = 9
+     * }
+     */
+    public static int IBV_WC_ATOMIC_WRITE() {
+        return IBV_WC_ATOMIC_WRITE;
+    }
     private static final int IBV_WC_RECV = (int)128L;
     /**
      * {@snippet lang=c :
@@ -468,6 +657,15 @@ public class IbverbsTypes extends IbverbsTypes$shared {
      */
     public static int IBV_WC_RECV_RDMA_WITH_IMM() {
         return IBV_WC_RECV_RDMA_WITH_IMM;
+    }
+    private static final int IBV_WC_GRH = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_wc_flags.IBV_WC_GRH = 1
+     * }
+     */
+    public static int IBV_WC_GRH() {
+        return IBV_WC_GRH;
     }
     private static final int IBV_WC_WITH_IMM = (int)2L;
     /**
@@ -523,6 +721,33 @@ public class IbverbsTypes extends IbverbsTypes$shared {
     public static int IBV_ACCESS_RELAXED_ORDERING() {
         return IBV_ACCESS_RELAXED_ORDERING;
     }
+    private static final int IBV_REREG_MR_CHANGE_TRANSLATION = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_rereg_mr_flags.IBV_REREG_MR_CHANGE_TRANSLATION = 1
+     * }
+     */
+    public static int IBV_REREG_MR_CHANGE_TRANSLATION() {
+        return IBV_REREG_MR_CHANGE_TRANSLATION;
+    }
+    private static final int IBV_REREG_MR_CHANGE_ACCESS = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_rereg_mr_flags.IBV_REREG_MR_CHANGE_ACCESS = 4
+     * }
+     */
+    public static int IBV_REREG_MR_CHANGE_ACCESS() {
+        return IBV_REREG_MR_CHANGE_ACCESS;
+    }
+    private static final int IBV_SRQ_LIMIT = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_srq_attr_mask.IBV_SRQ_LIMIT = 2
+     * }
+     */
+    public static int IBV_SRQ_LIMIT() {
+        return IBV_SRQ_LIMIT;
+    }
     private static final int IBV_QPT_RC = (int)2L;
     /**
      * {@snippet lang=c :
@@ -531,6 +756,51 @@ public class IbverbsTypes extends IbverbsTypes$shared {
      */
     public static int IBV_QPT_RC() {
         return IBV_QPT_RC;
+    }
+    private static final int IBV_QPT_UD = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_type.IBV_QPT_UD = 4
+     * }
+     */
+    public static int IBV_QPT_UD() {
+        return IBV_QPT_UD;
+    }
+    private static final int IBV_QP_INIT_ATTR_PD = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_init_attr_mask.IBV_QP_INIT_ATTR_PD = 1
+     * }
+     */
+    public static int IBV_QP_INIT_ATTR_PD() {
+        return IBV_QP_INIT_ATTR_PD;
+    }
+    private static final int IBV_QP_INIT_ATTR_SEND_OPS_FLAGS = (int)64L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_init_attr_mask.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS = 64
+     * }
+     */
+    public static int IBV_QP_INIT_ATTR_SEND_OPS_FLAGS() {
+        return IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    }
+    private static final int IBV_QP_EX_WITH_RDMA_WRITE = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_create_send_ops_flags.IBV_QP_EX_WITH_RDMA_WRITE = 1
+     * }
+     */
+    public static int IBV_QP_EX_WITH_RDMA_WRITE() {
+        return IBV_QP_EX_WITH_RDMA_WRITE;
+    }
+    private static final int IBV_QP_EX_WITH_ATOMIC_WRITE = (int)4096L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_create_send_ops_flags.IBV_QP_EX_WITH_ATOMIC_WRITE = 4096
+     * }
+     */
+    public static int IBV_QP_EX_WITH_ATOMIC_WRITE() {
+        return IBV_QP_EX_WITH_ATOMIC_WRITE;
     }
     private static final int IBV_QP_STATE = (int)1L;
     /**
@@ -567,6 +837,15 @@ public class IbverbsTypes extends IbverbsTypes$shared {
      */
     public static int IBV_QP_PORT() {
         return IBV_QP_PORT;
+    }
+    private static final int IBV_QP_QKEY = (int)64L;
+    /**
+     * {@snippet lang=c :
+     * enum ibv_qp_attr_mask.IBV_QP_QKEY = 64
+     * }
+     */
+    public static int IBV_QP_QKEY() {
+        return IBV_QP_QKEY;
     }
     private static final int IBV_QP_AV = (int)128L;
     /**
