@@ -14,7 +14,7 @@ public final class ClusterExtension
   @Override
   public void beforeAll(ExtensionContext context) {
     int nodes = context.getRequiredTestClass().getAnnotation(ClusterTest.class).nodes();
-    cluster(context).grow(nodes);
+    runCluster(context).grow(nodes);
   }
 
   @Override
@@ -56,12 +56,15 @@ public final class ClusterExtension
     System.err.println("cluster: the logs are in " + folder);
   }
 
-  /** The store of the root context closes the session at the end of the run. */
   private static Cluster cluster(ExtensionContext context) {
+    return runCluster(context).cluster();
+  }
+
+  /** The store of the root context closes the cluster at the end of the run. */
+  private static RunCluster runCluster(ExtensionContext context) {
     return context
         .getRoot()
         .getStore(ExtensionContext.Namespace.GLOBAL)
-        .computeIfAbsent(RunCluster.class, _ -> RunCluster.start(), RunCluster.class)
-        .cluster();
+        .computeIfAbsent(RunCluster.class, _ -> RunCluster.start(), RunCluster.class);
   }
 }

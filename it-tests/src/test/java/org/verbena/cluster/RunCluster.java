@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Comparator;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -17,22 +19,26 @@ final class RunCluster implements AutoCloseable {
   private final Cluster cluster;
   private final @Nullable Guest guest;
   private final AtomicBoolean closed = new AtomicBoolean();
+  private final Duration engineTime;
+  private Duration nodesTime = Duration.ZERO;
 
-  private RunCluster(Cluster cluster, @Nullable Guest guest) {
+  private RunCluster(Cluster cluster, @Nullable Guest guest, Instant begin) {
     this.cluster = cluster;
     this.guest = guest;
+    this.engineTime = Duration.between(begin, Instant.now());
     // Ctrl-C; a killed process needs no hook, see Guest.run and Cluster.sweep.
     Runtime.getRuntime().addShutdownHook(new Thread(this::close, "cluster-close"));
   }
 
   static RunCluster start() {
+    Instant begin = Instant.now();
     Build build = Build.current();
     String id = "test-" + ProcessHandle.current().pid();
     Path logs = emptied(build.logs());
     try {
       Cluster cluster = onConfiguredEngine(build, id, logs);
       say(cluster);
-      return new RunCluster(cluster, null);
+      return new RunCluster(cluster, null, begin);
     } catch (ClusterException e) {
       System.err.println("cluster: takes a guest, as " + e.getMessage());
     }
@@ -40,11 +46,18 @@ final class RunCluster implements AutoCloseable {
     Engine engine = Engine.ofGuest(guest.line());
     Cluster cluster = new Cluster(engine, id, Owner.thisProcess(), build, logs);
     say(cluster);
-    return new RunCluster(cluster, guest);
+    return new RunCluster(cluster, guest, begin);
   }
 
   Cluster cluster() {
     return cluster;
+  }
+
+  /** Adds nodes until there are {@code size} of them. */
+  void grow(int size) {
+    Instant begin = Instant.now();
+    cluster.grow(size);
+    nodesTime = nodesTime.plus(Duration.between(begin, Instant.now()));
   }
 
   @Override
@@ -52,6 +65,19 @@ final class RunCluster implements AutoCloseable {
     if (closed.getAndSet(true)) {
       return;
     }
+    Instant begin = Instant.now();
+    takeDown();
+    Duration removalTime = Duration.between(begin, Instant.now());
+    System.err.println(
+        "cluster: took %d s of this run: engine %d, nodes %d, removal %d"
+            .formatted(
+                engineTime.plus(nodesTime).plus(removalTime).toSeconds(),
+                engineTime.toSeconds(),
+                nodesTime.toSeconds(),
+                removalTime.toSeconds()));
+  }
+
+  private void takeDown() {
     if (guest == null) {
       cluster.remove();
     } else {
