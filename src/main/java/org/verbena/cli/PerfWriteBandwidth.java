@@ -61,7 +61,7 @@ final class PerfWriteBandwidth implements Callable<Integer> {
           QueuePairOptions.DEFAULTS
               .withDepths(depth, 1)
               .withInline(options.inline(0))
-              .withTraffic(rdma.serviceLevel(), 0, 64);
+              .withTraffic(rdma.traffic());
       int[] measure = {1, size, options.iterations(), options.warmup()};
       try (PerfConnection connection = PerfConnection.open(choice, options, size, pair, measure)) {
         if (!connection.peer().isServer()) {

@@ -56,7 +56,7 @@ final class PerfWriteLatency implements Callable<Integer> {
           QueuePairOptions.DEFAULTS
               .withDepths(16, 1)
               .withInline(options.inline(INLINE_BYTES))
-              .withTraffic(rdma.serviceLevel(), 0, 64);
+              .withTraffic(rdma.traffic());
       int[] measure = {2, size, options.iterations(), options.warmup()};
       long half = Math.ceilDiv((long) size, PAGE_BYTES) * PAGE_BYTES;
       try (PerfConnection connection =

@@ -127,7 +127,7 @@ final class PingpongCommand implements Callable<Integer> {
             QueuePairOptions.DEFAULTS
                 .withDepths(1, receiveDepth)
                 .withReadDepth(1)
-                .withTraffic(rdma.serviceLevel(), 0, 64),
+                .withTraffic(rdma.traffic()),
             queue,
             queue);
     pair.initialize();

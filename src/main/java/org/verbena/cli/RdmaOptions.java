@@ -2,6 +2,7 @@ package org.verbena.cli;
 
 import org.verbena.verbs.PathChoice;
 import org.verbena.verbs.PathSelector;
+import org.verbena.verbs.Traffic;
 import org.verbena.verbs.Verbs;
 import picocli.CommandLine.Option;
 
@@ -31,8 +32,8 @@ final class RdmaOptions {
       description = "Service level, 0 to 15; ${DEFAULT-VALUE} unless given.")
   private int serviceLevel;
 
-  int serviceLevel() {
-    return serviceLevel;
+  Traffic traffic() {
+    return Traffic.DEFAULTS.withServiceLevel(serviceLevel);
   }
 
   PathChoice open() {

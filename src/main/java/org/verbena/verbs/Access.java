@@ -1,5 +1,6 @@
 package org.verbena.verbs;
 
+import java.util.EnumSet;
 import java.util.Set;
 import org.verbena.ffi.IbverbsTypes;
 
@@ -25,6 +26,12 @@ public enum Access {
 
   Access(int flag) {
     this.flag = flag;
+  }
+
+  static int flags(Access... access) {
+    Set<Access> set = EnumSet.noneOf(Access.class);
+    set.addAll(Set.of(access));
+    return flags(set);
   }
 
   /** The flags of {@code set}, with what they imply. */

@@ -71,6 +71,9 @@ public sealed interface AsyncEvent {
   /** It happened to a completion queue. */
   record OfCompletionQueue(Kind kind, CompletionQueue queue) implements AsyncEvent {}
 
+  /** It happened to a shared receive queue. */
+  record OfSharedReceiveQueue(Kind kind, SharedReceiveQueue queue) implements AsyncEvent {}
+
   /** It happened to a queue pair. */
   record OfQueuePair(Kind kind, QueuePair queuePair) implements AsyncEvent {}
 

@@ -23,7 +23,7 @@ public final class CompletionQueue extends Resource {
   private final Gate gate = new Gate();
   private final BitSet taken = new BitSet();
   private volatile int[] generations = {};
-  private volatile @Nullable QueuePair[] places = {};
+  private volatile @Nullable Postable[] places = {};
   private volatile int capacity;
   private int reserved;
 
@@ -106,11 +106,11 @@ public final class CompletionQueue extends Resource {
     return RequestId.tag(place, next[place]);
   }
 
-  /** Puts {@code queuePair} on the place of {@code tag}. Under the lock. */
-  void seat(long tag, @Nullable QueuePair queuePair) {
+  /** Puts {@code owner} on the place of {@code tag}. Under the lock. */
+  void seat(long tag, @Nullable Postable owner) {
     int place = RequestId.place(tag);
-    @Nullable QueuePair[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
-    next[place] = queuePair;
+    @Nullable Postable[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
+    next[place] = owner;
     places = next;
   }
 
@@ -155,11 +155,11 @@ public final class CompletionQueue extends Resource {
     VerbsException stranger = null;
     for (int row = 0; row < found; row++) {
       long id = into.rawId(row);
-      QueuePair queuePair = find(id);
-      if (queuePair != null && queuePair.accounts(id, row, into)) {
+      Postable owner = find(id);
+      if (owner != null && owner.accounts(id, row, into)) {
         continue;
       }
-      if (queuePair != null || !isPast(id)) {
+      if (owner != null || !isPast(id)) {
         stranger = strangerFailure(into, row);
       }
     }
@@ -168,22 +168,22 @@ public final class CompletionQueue extends Resource {
     }
   }
 
-  private @Nullable QueuePair find(long id) {
-    @Nullable QueuePair[] now = places;
+  private @Nullable Postable find(long id) {
+    @Nullable Postable[] now = places;
     int place = RequestId.place(id);
-    QueuePair queuePair = place < now.length ? now[place] : null;
-    return queuePair != null && queuePair.isTagged(id) ? queuePair : null;
+    Postable owner = place < now.length ? now[place] : null;
+    return owner != null && owner.isTagged(id) ? owner : null;
   }
 
   /**
-   * Whether {@code id} is of a queue pair that is gone: some devices keep its completions. Takes no
+   * Whether {@code id} is of a queue that is gone: some devices keep its completions. Takes no
    * lock, as who closes holds it while it waits for the poller.
    */
   private boolean isPast(long id) {
     int place = RequestId.place(id);
     int generation = RequestId.generation(id);
     int[] last = generations;
-    @Nullable QueuePair[] now = places;
+    @Nullable Postable[] now = places;
     return generation != 0
         && place < last.length
         && (place >= now.length || now[place] == null || last[place] != generation);

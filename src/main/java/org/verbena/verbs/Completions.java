@@ -22,8 +22,10 @@ public final class Completions {
   private static final long LENGTH = ibv_wc.byte_len$offset();
   private static final long IMMEDIATE = ibv_wc.imm_data$offset();
   private static final long QUEUE_PAIR = ibv_wc.qp_num$offset();
+  private static final long SOURCE = ibv_wc.src_qp$offset();
   private static final long FLAGS = ibv_wc.wc_flags$offset();
   private static final int WITH_IMMEDIATE = IbverbsTypes.IBV_WC_WITH_IMM();
+  private static final int WITH_ROUTE = IbverbsTypes.IBV_WC_GRH();
   private static final int SUCCESS = IbverbsTypes.IBV_WC_SUCCESS();
   private static final ValueLayout.OfInt NETWORK_INT =
       ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN);
@@ -141,6 +143,21 @@ public final class Completions {
   public long byteLength(int index) {
     requireSuccess(index);
     return Integer.toUnsignedLong(table.get(ValueLayout.JAVA_INT, offset(index) + LENGTH));
+  }
+
+  /** The number of the queue pair that sent a datagram; throws the error of a failed receive. */
+  public int sourceQueuePair(int index) {
+    requireSuccess(index);
+    return table.get(ValueLayout.JAVA_INT, offset(index) + SOURCE);
+  }
+
+  /**
+   * Whether the first {@link AddressHandle#ROUTE_BYTES} of a received datagram hold a global route
+   * header; throws the error of a failed receive.
+   */
+  public boolean hasRoute(int index) {
+    requireSuccess(index);
+    return (table.get(ValueLayout.JAVA_INT, offset(index) + FLAGS) & WITH_ROUTE) != 0;
   }
 
   /** Whether a receive brought an immediate value; throws the error of a failed request. */

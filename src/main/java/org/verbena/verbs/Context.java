@@ -10,8 +10,11 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.ibv_async_event;
 import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_device_attr;
+import org.verbena.ffi.ibv_device_attr_ex;
 import org.verbena.ffi.ibv_gid_entry;
+import org.verbena.ffi.ibv_odp_caps;
 import org.verbena.ffi.ibv_port_attr;
+import org.verbena.ffi.ibv_tso_caps;
 
 /** An open device. Made by {@link Verbs#open(String)}; all methods are thread-safe. */
 public final class Context extends Resource {
@@ -99,9 +102,36 @@ public final class Context extends Resource {
             ibv_device_attr.max_qp_init_rd_atom(attr),
             AtomicCapability.of(ibv_device_attr.atomic_cap(attr)),
             Short.toUnsignedInt(ibv_device_attr.max_pkeys(attr)),
-            Byte.toUnsignedInt(ibv_device_attr.phys_port_cnt(attr)));
+            Byte.toUnsignedInt(ibv_device_attr.phys_port_cnt(attr)),
+            ibv_device_attr.max_srq_wr(attr),
+            ibv_device_attr.max_srq_sge(attr));
       } catch (Errno e) {
         throw failure("ibv_query_device", e, "reading the limits of the device");
+      }
+    }
+  }
+
+  /** What the device can beyond {@link #attributes}. */
+  public ExtendedAttributes extendedAttributes() {
+    synchronized (lock()) {
+      requireOpen();
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment attr = allocateFilled(arena, ibv_device_attr_ex.sizeof());
+        try {
+          driver.queryDeviceEx(handle, attr);
+        } catch (Errno e) {
+          if (e.number() != Errno.EOPNOTSUPP && e.number() != Errno.ENOSYS) {
+            throw failure("ibv_query_device_ex", e, "reading more limits of the device");
+          }
+          attr.fill((byte) 0);
+        }
+        return new ExtendedAttributes(
+            ibv_device_attr_ex.device_cap_flags_ex(attr),
+            ibv_odp_caps.general_caps(ibv_device_attr_ex.odp_caps(attr)),
+            ibv_device_attr_ex.completion_timestamp_mask(attr),
+            ibv_device_attr_ex.hca_core_clock(attr),
+            ibv_device_attr_ex.max_dm_size(attr),
+            ibv_tso_caps.max_tso(ibv_device_attr_ex.tso_caps(attr)));
       }
     }
   }
@@ -168,6 +198,21 @@ public final class Context extends Resource {
         return entries;
       } catch (Errno e) {
         throw failure("ibv_query_gid_table", e, "reading up to " + max + " GIDs");
+      }
+    }
+  }
+
+  /**
+   * The partition key at {@code index} of the table of port {@code number}: 15 bits, and the
+   * highest says that its holder is a full member.
+   */
+  public int pkey(int number, int index) {
+    synchronized (lock()) {
+      requireOpen();
+      try {
+        return driver.queryPkey(handle, number, index);
+      } catch (Errno e) {
+        throw failure("ibv_query_pkey", e, "reading place %d of port %d".formatted(index, number));
       }
     }
   }
@@ -266,6 +311,9 @@ public final class Context extends Resource {
           case CQ_ERR ->
               find(CompletionQueue.class, address)
                   .map(queue -> new AsyncEvent.OfCompletionQueue(kind, queue));
+          case SRQ_ERR, SRQ_LIMIT_REACHED ->
+              find(SharedReceiveQueue.class, address)
+                  .map(queue -> new AsyncEvent.OfSharedReceiveQueue(kind, queue));
           case QP_FATAL,
               QP_REQ_ERR,
               QP_ACCESS_ERR,
@@ -283,7 +331,7 @@ public final class Context extends Resource {
               CLIENT_REREGISTER,
               GID_CHANGE ->
               Optional.of(new AsyncEvent.OfPort(kind, ibv_async_event.element.port_num(element)));
-          case DEVICE_FATAL, SRQ_ERR, SRQ_LIMIT_REACHED, WQ_FATAL, UNKNOWN -> Optional.empty();
+          case DEVICE_FATAL, WQ_FATAL, UNKNOWN -> Optional.empty();
         };
     return decoded.orElse(new AsyncEvent.OfDevice(kind));
   }

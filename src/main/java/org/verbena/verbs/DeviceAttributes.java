@@ -11,6 +11,8 @@ package org.verbena.verbs;
  * @param maxResponderReads reads and atomics of a peer that a queue pair answers at once
  * @param maxInitiatorReads reads and atomics that a queue pair may have under way
  * @param ports physical ports, numbered from 1
+ * @param maxSharedReceives the deepest shared receive queue
+ * @param maxSharedScatter scatter entries of a receive in one
  */
 public record DeviceAttributes(
     String firmware,
@@ -34,4 +36,6 @@ public record DeviceAttributes(
     int maxInitiatorReads,
     AtomicCapability atomics,
     int maxPkeys,
-    int ports) {}
+    int ports,
+    int maxSharedReceives,
+    int maxSharedScatter) {}

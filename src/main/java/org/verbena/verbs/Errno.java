@@ -12,6 +12,9 @@ final class Errno extends Exception {
   static final int EACCES = 13;
   static final int ENODEV = 19;
   static final int EINVAL = 22;
+  static final int EFAULT = 14;
+  static final int ENOSYS = 38;
+  static final int EOPNOTSUPP = 95;
 
   private static final Map<Integer, String> TEXT =
       Map.ofEntries(
@@ -24,17 +27,17 @@ final class Errno extends Exception {
           Map.entry(EAGAIN, "EAGAIN (11, Resource temporarily unavailable)"),
           Map.entry(ENOMEM, "ENOMEM (12, Cannot allocate memory)"),
           Map.entry(EACCES, "EACCES (13, Permission denied)"),
-          Map.entry(14, "EFAULT (14, Bad address)"),
+          Map.entry(EFAULT, "EFAULT (14, Bad address)"),
           Map.entry(16, "EBUSY (16, Device or resource busy)"),
           Map.entry(ENODEV, "ENODEV (19, No such device)"),
           Map.entry(EINVAL, "EINVAL (22, Invalid argument)"),
           Map.entry(24, "EMFILE (24, Too many open files)"),
           Map.entry(28, "ENOSPC (28, No space left on device)"),
-          Map.entry(38, "ENOSYS (38, Function not implemented)"),
+          Map.entry(ENOSYS, "ENOSYS (38, Function not implemented)"),
           Map.entry(61, "ENODATA (61, No data available)"),
           Map.entry(71, "EPROTO (71, Protocol error)"),
           Map.entry(93, "EPROTONOSUPPORT (93, Protocol not supported)"),
-          Map.entry(95, "EOPNOTSUPP (95, Operation not supported)"),
+          Map.entry(EOPNOTSUPP, "EOPNOTSUPP (95, Operation not supported)"),
           Map.entry(99, "EADDRNOTAVAIL (99, Cannot assign requested address)"),
           Map.entry(101, "ENETUNREACH (101, Network is unreachable)"),
           Map.entry(105, "ENOBUFS (105, No buffer space available)"),

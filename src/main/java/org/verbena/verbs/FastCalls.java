@@ -42,6 +42,10 @@ final class FastCalls {
     return ibv_context_ops.post_recv(ops(context));
   }
 
+  static MemorySegment postSrqRecv(MemorySegment context) {
+    return ibv_context_ops.post_srq_recv(ops(context));
+  }
+
   static int criticalPoll(
       MemorySegment function, MemorySegment cq, int max, MemorySegment completions) {
     try {

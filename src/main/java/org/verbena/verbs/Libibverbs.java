@@ -9,12 +9,17 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.verbena.ffi.Ibverbs;
 import org.verbena.ffi.IbverbsTypes;
+import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_device;
+import org.verbena.ffi.ibv_device_attr_ex;
 import org.verbena.ffi.ibv_gid_entry;
+import org.verbena.ffi.ibv_qp_ex;
+import org.verbena.ffi.verbs_context;
 
 /**
  * The installed library. Every function is linked anew with {@code errno} captured, since the
@@ -37,6 +42,9 @@ final class Libibverbs implements Driver {
   private static final MethodHandle QUERY_DEVICE = link(Ibverbs.ibv_query_device$descriptor());
   private static final MethodHandle QUERY_PORT = link(Ibverbs.ibv_query_port$descriptor());
   private static final MethodHandle QUERY_GIDS = link(Ibverbs._ibv_query_gid_table$descriptor());
+  private static final MethodHandle REG_DMABUF = link(Ibverbs.ibv_reg_dmabuf_mr$descriptor());
+  private static final MethodHandle REREG_MR = link(Ibverbs.ibv_rereg_mr$descriptor());
+  private static final MethodHandle QUERY_PKEY = link(Ibverbs.ibv_query_pkey$descriptor());
   private static final MethodHandle MODIFY_QP = link(Ibverbs.ibv_modify_qp$descriptor());
   private static final MethodHandle QUERY_QP = link(Ibverbs.ibv_query_qp$descriptor());
   private static final MethodHandle GET_EVENT = link(Ibverbs.ibv_get_cq_event$descriptor());
@@ -54,6 +62,12 @@ final class Libibverbs implements Driver {
               ValueLayout.JAVA_LONG,
               ValueLayout.JAVA_INT),
           ERRNO);
+
+  private static final ValueLayout.OfShort NETWORK_SHORT =
+      ValueLayout.JAVA_SHORT.withOrder(ByteOrder.BIG_ENDIAN);
+
+  /** Marks a context that a {@code struct verbs_context} lies around. */
+  private static final long EXTENDED = -1;
 
   private static final long POLLFD_BYTES = 8;
   private static final short POLLIN = 1;
@@ -181,6 +195,31 @@ final class Libibverbs implements Driver {
   }
 
   @Override
+  public void queryDeviceEx(MemorySegment context, MemorySegment attributes) throws Errno {
+    MemorySegment function = extended(context, verbs_context.query_device_ex$offset());
+    zero(
+        _ ->
+            verbs_context.query_device_ex.invoke(
+                function, context, MemorySegment.NULL, attributes, ibv_device_attr_ex.sizeof()));
+  }
+
+  /**
+   * The function at {@code offset} of {@code struct verbs_context}, which lies around {@code struct
+   * ibv_context} and grows at its front; so only distances from there and to its end are certain.
+   */
+  private static MemorySegment extended(MemorySegment context, long offset) throws Errno {
+    long start = context.address() - verbs_context.context$offset();
+    boolean has =
+        ibv_context.abi_compat(context).address() == EXTENDED
+            && Memory.getLong(start + verbs_context.sz$offset()) >= verbs_context.sizeof() - offset;
+    long function = has ? Memory.getLong(start + offset) : 0;
+    if (function == 0) {
+      throw new Errno(Errno.EOPNOTSUPP);
+    }
+    return MemorySegment.ofAddress(function);
+  }
+
+  @Override
   public void queryPort(MemorySegment context, int port, MemorySegment attributes) throws Errno {
     zero(
         state ->
@@ -207,6 +246,19 @@ final class Libibverbs implements Driver {
           return (int) Math.min(count[0], 0);
         });
     return count[0];
+  }
+
+  @Override
+  public int queryPkey(MemorySegment context, int port, int index) throws Errno {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment key = arena.allocate(NETWORK_SHORT);
+      zero(
+          state ->
+              (int)
+                  QUERY_PKEY.invokeExact(
+                      Ibverbs.ibv_query_pkey$address(), state, context, (byte) port, index, key));
+      return Short.toUnsignedInt(key.get(NETWORK_SHORT, 0));
+    }
   }
 
   @Override
@@ -243,6 +295,45 @@ final class Libibverbs implements Driver {
             (MemorySegment)
                 REG_MR.invokeExact(
                     Ibverbs.ibv_reg_mr$address(), state, pd, memory, length, access));
+  }
+
+  @Override
+  public MemorySegment regDmaBuf(
+      MemorySegment pd, long offset, long length, long address, int descriptor, int access)
+      throws Errno {
+    return pointer(
+        state ->
+            (MemorySegment)
+                REG_DMABUF.invokeExact(
+                    Ibverbs.ibv_reg_dmabuf_mr$address(),
+                    state,
+                    pd,
+                    offset,
+                    length,
+                    address,
+                    descriptor,
+                    access));
+  }
+
+  /** All failures are told by {@code errno}; the negative result says how far it came. */
+  @Override
+  public void reregMr(MemorySegment mr, int flags, MemorySegment memory, long length, int access)
+      throws Errno {
+    zero(
+        state -> {
+          int result =
+              (int)
+                  REREG_MR.invokeExact(
+                      Ibverbs.ibv_rereg_mr$address(),
+                      state,
+                      mr,
+                      flags,
+                      MemorySegment.NULL,
+                      memory,
+                      length,
+                      access);
+          return Math.max(result, -1);
+        });
   }
 
   @Override
@@ -332,11 +423,66 @@ final class Libibverbs implements Driver {
   }
 
   @Override
+  public MemorySegment createSrq(MemorySegment pd, MemorySegment init) throws Errno {
+    return pointer(
+        state ->
+            (MemorySegment)
+                CREATE_QP.invokeExact(Ibverbs.ibv_create_srq$address(), state, pd, init));
+  }
+
+  @Override
+  public void modifySrq(MemorySegment srq, MemorySegment attributes, int mask) throws Errno {
+    zero(
+        state ->
+            (int)
+                MODIFY_QP.invokeExact(
+                    Ibverbs.ibv_modify_srq$address(), state, srq, attributes, mask));
+  }
+
+  @Override
+  public void querySrq(MemorySegment srq, MemorySegment attributes) throws Errno {
+    zero(
+        state ->
+            (int)
+                QUERY_DEVICE.invokeExact(Ibverbs.ibv_query_srq$address(), state, srq, attributes));
+  }
+
+  @Override
+  public void destroySrq(MemorySegment srq) throws Errno {
+    destroy(Ibverbs.ibv_destroy_srq$address(), srq);
+  }
+
+  @Override
+  public MemorySegment createAh(MemorySegment pd, MemorySegment attributes) throws Errno {
+    return pointer(
+        state ->
+            (MemorySegment)
+                CREATE_QP.invokeExact(Ibverbs.ibv_create_ah$address(), state, pd, attributes));
+  }
+
+  @Override
+  public void destroyAh(MemorySegment ah) throws Errno {
+    destroy(Ibverbs.ibv_destroy_ah$address(), ah);
+  }
+
+  @Override
   public MemorySegment createQp(MemorySegment pd, MemorySegment attributes) throws Errno {
     return pointer(
         state ->
             (MemorySegment)
                 CREATE_QP.invokeExact(Ibverbs.ibv_create_qp$address(), state, pd, attributes));
+  }
+
+  @Override
+  public MemorySegment createQpEx(MemorySegment context, MemorySegment attributes) throws Errno {
+    MemorySegment function = extended(context, verbs_context.create_qp_ex$offset());
+    return pointer(
+        state -> (MemorySegment) CREATE_QP.invokeExact(function, state, context, attributes));
+  }
+
+  @Override
+  public MemorySegment qpEx(MemorySegment qp) {
+    return Ibverbs.ibv_qp_to_qp_ex(qp).reinterpret(ibv_qp_ex.sizeof());
   }
 
   @Override

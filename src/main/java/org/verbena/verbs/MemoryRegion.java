@@ -2,8 +2,10 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.verbena.ffi.IbverbsTypes;
 import org.verbena.ffi.ibv_mr;
 
 /**
@@ -13,26 +15,28 @@ import org.verbena.ffi.ibv_mr;
 public final class MemoryRegion extends Resource {
   private final ProtectionDomain domain;
   private final MemorySegment handle;
-  private final MemorySegment memory;
-  private final long address;
-  private final long length;
-  private final int access;
   private final @Nullable Arena owned;
-  private final LocalKey localKey;
-  private final RemoteRegion remote;
+  private volatile @Nullable MemorySegment memory;
+  private volatile int access;
+  private volatile LocalKey localKey;
+  private volatile RemoteRegion remote;
 
+  /**
+   * @param memory what was registered; null where it is not mapped here
+   * @param owned what frees the memory when the region is closed
+   */
   MemoryRegion(
       ProtectionDomain domain,
       MemorySegment handle,
-      MemorySegment memory,
+      @Nullable MemorySegment memory,
+      long address,
+      long length,
       int access,
       @Nullable Arena owned) {
     super(domain);
     this.domain = domain;
     this.handle = handle;
     this.memory = memory;
-    this.address = memory.address();
-    this.length = memory.byteSize();
     this.access = access;
     this.owned = owned;
     this.localKey = new LocalKey(ibv_mr.lkey(handle));
@@ -49,14 +53,22 @@ public final class MemoryRegion extends Resource {
     return domain;
   }
 
-  /** The registered memory. */
+  /**
+   * The registered memory.
+   *
+   * @throws IllegalStateException if it is a dma-buf, which is not mapped here
+   */
   public MemorySegment memory() {
-    return memory;
+    MemorySegment mapped = memory;
+    if (mapped == null) {
+      throw new IllegalStateException(this + " is a dma-buf, which is not mapped here");
+    }
+    return mapped;
   }
 
   /** Bytes. */
   public long length() {
-    return length;
+    return remote.length();
   }
 
   /** What names this region to its own device. */
@@ -83,7 +95,63 @@ public final class MemoryRegion extends Resource {
   /** The address of {@code bytes} bytes at {@code offset}, which must lie in this region. */
   long addressOf(long offset, long bytes) {
     requireOpen();
-    return address + Objects.checkFromIndexSize(offset, bytes, length);
+    RemoteRegion now = remote;
+    return now.address() + Objects.checkFromIndexSize(offset, bytes, now.length());
+  }
+
+  /**
+   * Lets this region stand for other memory, of the same domain, or give other access; chains that
+   * were built with it, and what {@link #remote} gave, are void. No request may be using it. Not
+   * all devices can do it, and some change only one of the two at a time.
+   *
+   * @param other as for {@link ProtectionDomain#register}; the present memory to change the access
+   *     alone
+   * @throws IllegalArgumentException if the memory is not as it must be, or was allocated by {@link
+   *     ProtectionDomain#allocate} and should be left
+   * @throws VerbsException if the device refuses; the region is then to be closed, unless the error
+   *     is EOPNOTSUPP or EINVAL
+   */
+  public void reregister(MemorySegment other, Access... wanted) {
+    domain.requireRegistrable(other);
+    int flags = Access.flags(wanted);
+    boolean moves =
+        other.address() != memory().address() || other.byteSize() != memory().byteSize();
+    if (moves && owned != null) {
+      throw new IllegalArgumentException(this + " owns its memory and cannot leave it");
+    }
+    int what =
+        (moves ? IbverbsTypes.IBV_REREG_MR_CHANGE_TRANSLATION() : 0)
+            | (flags != access ? IbverbsTypes.IBV_REREG_MR_CHANGE_ACCESS() : 0);
+    if (what == 0) {
+      return;
+    }
+    synchronized (lock()) {
+      requireOpen();
+      try {
+        domain
+            .context()
+            .driver()
+            .reregMr(
+                handle,
+                what,
+                moves ? other : MemorySegment.NULL,
+                moves ? other.byteSize() : 0,
+                flags != access ? flags : 0);
+      } catch (Errno e) {
+        throw domain
+            .context()
+            .failure(
+                "ibv_rereg_mr",
+                e,
+                "giving %s %s and %d bytes"
+                    .formatted(this, Arrays.toString(wanted), other.byteSize()));
+      }
+      memory = other;
+      access = flags;
+      localKey = new LocalKey(ibv_mr.lkey(handle));
+      remote =
+          new RemoteRegion(other.address(), other.byteSize(), new RemoteKey(ibv_mr.rkey(handle)));
+    }
   }
 
   @Override
@@ -97,7 +165,7 @@ public final class MemoryRegion extends Resource {
       domain.context().driver().deregMr(handle);
     } catch (Errno e) {
       // The device may still reach the memory, so it is not freed.
-      throw domain.context().failure("ibv_dereg_mr", e, "deregistering " + length + " bytes");
+      throw domain.context().failure("ibv_dereg_mr", e, "deregistering " + length() + " bytes");
     }
     if (owned != null) {
       owned.close();
@@ -106,6 +174,6 @@ public final class MemoryRegion extends Resource {
 
   @Override
   public String toString() {
-    return "memory region of %d bytes at 0x%x".formatted(length, address);
+    return "memory region of %d bytes at 0x%x".formatted(remote.length(), remote.address());
   }
 }

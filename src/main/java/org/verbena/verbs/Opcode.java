@@ -7,6 +7,7 @@ public enum Opcode {
   RDMA_READ,
   COMPARE_AND_SWAP,
   FETCH_AND_ADD,
+  ATOMIC_WRITE,
   RECEIVE,
   RECEIVE_RDMA_WITH_IMMEDIATE,
   /** One that this library does not post. */
@@ -21,6 +22,7 @@ public enum Opcode {
       case 2 -> RDMA_READ;
       case 3 -> COMPARE_AND_SWAP;
       case 4 -> FETCH_AND_ADD;
+      case 9 -> ATOMIC_WRITE;
       case FIRST_RECEIVE -> RECEIVE;
       case FIRST_RECEIVE + 1 -> RECEIVE_RDMA_WITH_IMMEDIATE;
       default -> OTHER;

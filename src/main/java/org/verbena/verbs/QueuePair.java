@@ -2,10 +2,13 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
@@ -15,24 +18,34 @@ import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_qp;
 import org.verbena.ffi.ibv_qp_attr;
 import org.verbena.ffi.ibv_qp_cap;
+import org.verbena.ffi.ibv_qp_ex;
 import org.verbena.ffi.ibv_qp_init_attr;
+import org.verbena.ffi.ibv_qp_init_attr_ex;
 
 /**
- * A reliable-connected queue pair. One thread at a time posts sends, one posts receives; any thread
- * may connect, query and close.
+ * A queue pair: reliably connected to one peer, or for datagrams to any. One thread at a time posts
+ * sends, one posts receives; any thread may connect, query and close.
  *
  * <p>Sends to one peer take effect in the order in which they were posted, and are told in that
- * order. After the first request that fails, every post throws its error; a new queue pair is
- * needed then.
+ * order. Datagrams may be lost. After the first request that fails, every post throws its error; a
+ * new queue pair is needed then.
  */
-public final class QueuePair extends Resource {
+public final class QueuePair extends Postable {
   private static final int SEQUENCE_MASK = 0xff_ffff;
 
   private final ProtectionDomain domain;
   private final Context context;
   private final RdmaPath path;
   private final QueuePairOptions options;
+  private final boolean datagram;
+  private final int qkey;
+  private final @Nullable SharedReceiveQueue shared;
   private final MemorySegment handle;
+
+  /** The extended queue pair, through which atomic writes go, and the word they write. */
+  private final @Nullable MemorySegment extended;
+
+  private final MemorySegment word;
   private final int number;
   private final int inlineBytes;
   private final int readDepth;
@@ -51,24 +64,52 @@ public final class QueuePair extends Resource {
   private volatile QueuePairState state = QueuePairState.RESET;
   private volatile @Nullable VerbsException failure;
 
-  private QueuePair(
-      ProtectionDomain domain,
+  /**
+   * What a queue pair is made of.
+   *
+   * @param datagram whether it is for datagrams, then with {@code qkey}
+   * @param shared where it takes its receives from, if not from a queue of its own
+   */
+  record Plan(
       RdmaPath path,
       QueuePairOptions options,
-      CompletionQueue sendCompletions,
-      CompletionQueue receiveCompletions,
+      CompletionQueue sends,
+      CompletionQueue receives,
+      boolean datagram,
+      int qkey,
+      @Nullable SharedReceiveQueue shared) {
+    int receiveDepth() {
+      return shared == null ? options.receiveDepth() : 0;
+    }
+
+    private Resource[] parents(ProtectionDomain domain) {
+      Set<Resource> parents = new LinkedHashSet<>(List.of(domain, sends));
+      parents.add(receives);
+      if (shared != null) {
+        parents.add(shared);
+      }
+      return parents.toArray(Resource[]::new);
+    }
+  }
+
+  private QueuePair(
+      ProtectionDomain domain,
+      Plan plan,
       DeviceAttributes device,
       MemorySegment handle,
+      @Nullable MemorySegment extended,
       int inlineBytes) {
-    super(
-        sendCompletions == receiveCompletions
-            ? new Resource[] {domain, sendCompletions}
-            : new Resource[] {domain, sendCompletions, receiveCompletions});
+    super(plan.parents(domain));
     this.domain = domain;
     this.context = domain.context();
-    this.path = path;
-    this.options = options;
+    this.path = plan.path;
+    this.options = plan.options;
+    this.datagram = plan.datagram;
+    this.qkey = plan.qkey;
+    this.shared = plan.shared;
     this.handle = handle;
+    this.extended = extended;
+    this.word = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     this.number = ibv_qp.qp_num(handle);
     this.inlineBytes = inlineBytes;
     this.readDepth =
@@ -78,51 +119,56 @@ public final class QueuePair extends Resource {
     if (device.atomics() != AtomicCapability.NONE) {
       access.add(Access.REMOTE_ATOMIC);
     }
-    this.sendCompletions = sendCompletions;
-    this.receiveCompletions = receiveCompletions;
+    this.sendCompletions = plan.sends;
+    this.receiveCompletions = plan.receives;
     this.sends = new WorkQueue(options.sendDepth(), sendCompletions.admit(options.sendDepth()));
     this.receives =
-        new WorkQueue(options.receiveDepth(), receiveCompletions.admit(options.receiveDepth()));
+        new WorkQueue(plan.receiveDepth(), receiveCompletions.admit(plan.receiveDepth()));
     this.sendFunction = FastCalls.postSend(context.handle());
     this.receiveFunction = FastCalls.postRecv(context.handle());
     sendCompletions.seat(sends.tag(), this);
     receiveCompletions.seat(receives.tag(), this);
+    if (shared != null) {
+      shared.add(this);
+    }
     attach();
   }
 
-  static QueuePair create(
-      ProtectionDomain domain,
-      RdmaPath path,
-      QueuePairOptions options,
-      CompletionQueue sends,
-      CompletionQueue receives) {
+  static QueuePair create(ProtectionDomain domain, Plan plan) {
     Context context = domain.context();
     DeviceAttributes device = context.attributes();
+    QueuePairOptions options = plan.options;
     requireAtMost("send depth", options.sendDepth(), device.maxRequests(), context);
     requireAtMost("receive depth", options.receiveDepth(), device.maxRequests(), context);
     requireAtMost("send scatter", options.sendScatter(), device.maxScatter(), context);
     requireAtMost("receive scatter", options.receiveScatter(), device.maxScatter(), context);
-    if (!path.device().equals(context.name())) {
-      throw new IllegalArgumentException("path " + path + " is not of " + context);
+    if (!plan.path.device().equals(context.name())) {
+      throw new IllegalArgumentException("path " + plan.path + " is not of " + context);
     }
     synchronized (domain.lock()) {
-      domain.requireOpen();
-      sends.requireOpen();
-      receives.requireOpen();
-      if (sends.context() != context || receives.context() != context) {
+      for (Resource parent : plan.parents(domain)) {
+        parent.requireOpen();
+      }
+      if (plan.sends.context() != context || plan.receives.context() != context) {
         throw new IllegalArgumentException("the completion queues are not of " + context);
       }
-      if (sends == receives) {
-        sends.requireRoom(options.sendDepth() + options.receiveDepth());
+      if (plan.shared != null && plan.shared.domain() != domain) {
+        throw new IllegalArgumentException(plan.shared + " is of another protection domain");
+      }
+      if (plan.sends == plan.receives) {
+        plan.sends.requireRoom(options.sendDepth() + plan.receiveDepth());
       } else {
-        sends.requireRoom(options.sendDepth());
-        receives.requireRoom(options.receiveDepth());
+        plan.sends.requireRoom(options.sendDepth());
+        plan.receives.requireRoom(plan.receiveDepth());
       }
       try (Arena arena = Arena.ofConfined()) {
-        MemorySegment init = ibv_qp_init_attr.allocate(arena);
-        MemorySegment qp = create(domain, options, sends, receives, init);
+        MemorySegment init = ibv_qp_init_attr_ex.allocate(arena);
+        MemorySegment qp = create(domain, plan, init);
         int inline = ibv_qp_cap.max_inline_data(ibv_qp_init_attr.cap(init));
-        return new QueuePair(domain, path, options, sends, receives, device, qp, inline);
+        MemorySegment extended = options.atomicWrite() ? context.driver().qpEx(qp) : null;
+        return new QueuePair(domain, plan, device, qp, extended, inline);
+      } catch (Errno e) {
+        throw context.failure("ibv_qp_to_qp_ex", e, options.toString());
       }
     }
   }
@@ -135,25 +181,25 @@ public final class QueuePair extends Resource {
   }
 
   /** How much a device takes inline is told by no query: ask, and ask for half where refused. */
-  private static MemorySegment create(
-      ProtectionDomain domain,
-      QueuePairOptions options,
-      CompletionQueue sends,
-      CompletionQueue receives,
-      MemorySegment init) {
+  private static MemorySegment create(ProtectionDomain domain, Plan plan, MemorySegment init) {
+    QueuePairOptions options = plan.options;
     int inline = options.inlineBytes();
     while (true) {
-      ibv_qp_init_attr.send_cq(init, sends.handle());
-      ibv_qp_init_attr.recv_cq(init, receives.handle());
-      ibv_qp_init_attr.qp_type(init, IbverbsTypes.IBV_QPT_RC());
+      ibv_qp_init_attr.send_cq(init, plan.sends.handle());
+      ibv_qp_init_attr.recv_cq(init, plan.receives.handle());
+      if (plan.shared != null) {
+        ibv_qp_init_attr.srq(init, plan.shared.handle());
+      }
+      ibv_qp_init_attr.qp_type(
+          init, plan.datagram ? IbverbsTypes.IBV_QPT_UD() : IbverbsTypes.IBV_QPT_RC());
       MemorySegment cap = ibv_qp_init_attr.cap(init);
       ibv_qp_cap.max_send_wr(cap, options.sendDepth());
-      ibv_qp_cap.max_recv_wr(cap, options.receiveDepth());
+      ibv_qp_cap.max_recv_wr(cap, plan.receiveDepth());
       ibv_qp_cap.max_send_sge(cap, options.sendScatter());
-      ibv_qp_cap.max_recv_sge(cap, options.receiveScatter());
+      ibv_qp_cap.max_recv_sge(cap, plan.shared == null ? options.receiveScatter() : 0);
       ibv_qp_cap.max_inline_data(cap, inline);
       try {
-        return domain.context().driver().createQp(domain.handle(), init);
+        return createHandle(domain, plan, init);
       } catch (Errno e) {
         if (e.number() != Errno.EINVAL || inline == 0) {
           throw domain.context().failure("ibv_create_qp", e, options.toString());
@@ -161,6 +207,20 @@ public final class QueuePair extends Resource {
         inline /= 2;
       }
     }
+  }
+
+  /** A {@code struct ibv_qp_init_attr_ex} begins as a {@code struct ibv_qp_init_attr} does. */
+  private static MemorySegment createHandle(ProtectionDomain domain, Plan plan, MemorySegment init)
+      throws Errno {
+    Context context = domain.context();
+    if (!plan.options.atomicWrite()) {
+      return context.driver().createQp(domain.handle(), init);
+    }
+    ibv_qp_init_attr_ex.comp_mask(
+        init, IbverbsTypes.IBV_QP_INIT_ATTR_PD() | IbverbsTypes.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS());
+    ibv_qp_init_attr_ex.pd(init, domain.handle());
+    ibv_qp_init_attr_ex.send_ops_flags(init, IbverbsTypes.IBV_QP_EX_WITH_ATOMIC_WRITE());
+    return context.driver().createQpEx(context.handle(), init);
   }
 
   @Override
@@ -172,6 +232,17 @@ public final class QueuePair extends Resource {
     return context.name();
   }
 
+  /** Whether it is for datagrams; else it is reliably connected. */
+  public boolean isDatagram() {
+    return datagram;
+  }
+
+  @Override
+  long mostMessageBytes() {
+    return path.port().maxMessageBytes();
+  }
+
+  @Override
   ProtectionDomain domain() {
     return domain;
   }
@@ -180,16 +251,8 @@ public final class QueuePair extends Resource {
     return options.sendDepth();
   }
 
-  int receiveDepth() {
-    return options.receiveDepth();
-  }
-
   int sendScatter() {
     return options.sendScatter();
-  }
-
-  int receiveScatter() {
-    return options.receiveScatter();
   }
 
   /** The device's number for it, 24 bits. */
@@ -234,11 +297,18 @@ public final class QueuePair extends Resource {
     readyToSend(remote);
   }
 
+  /** Lets a queue pair for datagrams go from RESET to RTS. */
+  public void activate() {
+    initialize();
+    modify(QueuePairState.RTR, new QueuePairAttributes());
+    modify(QueuePairState.RTS, new QueuePairAttributes().sendSequence(packetSequence));
+  }
+
   /** The step from RESET to INIT; receives may be posted after it. */
   public void initialize() {
-    modify(
-        QueuePairState.INIT,
-        new QueuePairAttributes().pkeyIndex(0).port(path.port().number()).access(access));
+    QueuePairAttributes attributes =
+        new QueuePairAttributes().pkeyIndex(options.pkeyIndex()).port(path.port().number());
+    modify(QueuePairState.INIT, datagram ? attributes.qkey(qkey) : attributes.access(access));
   }
 
   /** The step from INIT to RTR: from now on {@code remote} may write. */
@@ -251,7 +321,7 @@ public final class QueuePair extends Resource {
     modify(
         QueuePairState.RTR,
         new QueuePairAttributes()
-            .address(path, remote, options)
+            .address(path, remote, options.traffic())
             .pathMtu(path.port().activeMtu().min(remote.mtu()))
             .destination(remote.queuePair())
             .receiveSequence(remote.packetSequence())
@@ -288,7 +358,7 @@ public final class QueuePair extends Resource {
     synchronized (lock()) {
       requireOpen();
       QueuePairState from = state;
-      Transition.check(toString(), from, to, attributes.names());
+      Transition.check(this, from, to, attributes.names());
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = attributes.encode(arena, to);
         context.driver().modifyQp(handle, attr, attributes.mask());
@@ -325,7 +395,11 @@ public final class QueuePair extends Resource {
 
   /** A chain for up to {@code capacity} receives of up to {@code scatter} pieces each. */
   public ReceiveRequests receiveRequests(int capacity, int scatter) {
-    return new ReceiveRequests(this, capacity, scatter);
+    if (shared != null) {
+      throw new IllegalStateException(this + " takes its receives from the " + shared);
+    }
+    return new ReceiveRequests(
+        this, capacity, options.receiveDepth(), scatter, options.receiveScatter());
   }
 
   /** Sends that may be posted now: the depth, less what is not known to have ended. */
@@ -385,6 +459,49 @@ public final class QueuePair extends Resource {
     }
   }
 
+  /**
+   * Posts a write of eight bytes, in native order, that nobody ever sees in part. It is signaled
+   * and completes as {@link Opcode#ATOMIC_WRITE}. For the thread that posts sends; slower than a
+   * write.
+   *
+   * @return false if there is no free slot
+   * @throws IllegalStateException if the queue pair was made without {@link
+   *     QueuePairOptions#atomicWrite()}, is not connected, or closed
+   */
+  public boolean postAtomicWrite(RemoteRegion to, long offset, long value, long id) {
+    long address = to.address() + Objects.checkFromIndexSize(offset, Long.BYTES, to.length());
+    SendRequests.requireAligned("remote", address);
+    if (extended == null) {
+      throw new IllegalStateException(this + " was made without atomic writes");
+    }
+    try {
+      sendGate.enter();
+      requireState(QueuePairState.RTS);
+      if (sends.free() == 0) {
+        return false;
+      }
+      long sequence = sends.posted();
+      sends.name(sequence, id);
+      sends.postedUpToRelease(sequence + 1);
+      unsignaled = 0;
+      word.set(ValueLayout.JAVA_LONG, 0, value);
+      ibv_qp_ex.wr_start.invoke(ibv_qp_ex.wr_start(extended), extended);
+      ibv_qp_ex.wr_id(extended, sends.tag() | (sequence & RequestId.SEQUENCE_MASK));
+      ibv_qp_ex.wr_flags(extended, IbverbsTypes.IBV_SEND_SIGNALED());
+      ibv_qp_ex.wr_atomic_write.invoke(
+          ibv_qp_ex.wr_atomic_write(extended), extended, to.key().value(), address, word);
+      int result = ibv_qp_ex.wr_complete.invoke(ibv_qp_ex.wr_complete(extended), extended);
+      if (result != 0) {
+        sends.postedUpToRelease(sequence);
+        throw new VerbsException(
+            "ibv_wr_complete", device(), Errno.of(result, 0), "posting an atomic write to " + this);
+      }
+      return true;
+    } finally {
+      sendGate.leave();
+    }
+  }
+
   private int unsignaledTailWith(SendRequests chain) {
     int tail = chain.unsignaledTail();
     return tail == chain.size() ? Math.addExact(unsignaled, tail) : tail;
@@ -422,6 +539,11 @@ public final class QueuePair extends Resource {
   }
 
   private void requirePostable(Requests chain, QueuePairState least) {
+    requireState(least);
+    chain.requirePostableTo(this);
+  }
+
+  private void requireState(QueuePairState least) {
     VerbsException first = failure;
     if (first != null) {
       throw failedBefore(first);
@@ -429,12 +551,6 @@ public final class QueuePair extends Resource {
     QueuePairState now = state;
     if (now.compareTo(least) < 0 || now.compareTo(QueuePairState.RTS) > 0) {
       throw new IllegalStateException("%s is in %s; this needs %s".formatted(this, now, least));
-    }
-    if (chain.queuePair() != this || chain.size() == 0) {
-      throw new IllegalArgumentException(
-          chain.size() == 0
-              ? "the chain is empty"
-              : "the chain was made for " + chain.queuePair() + ", not for " + this);
     }
   }
 
@@ -458,16 +574,13 @@ public final class QueuePair extends Resource {
             .formatted(this, accepted, chain.size(), queue.outstanding(), queue.depth(), options));
   }
 
+  @Override
   boolean isTagged(long id) {
     WorkQueue queue = (id & RequestId.RECEIVE) != 0 ? receives : sends;
     return (id & RequestId.TAG_MASK) == queue.tag();
   }
 
-  /**
-   * Takes note of the completion in row {@code row}: frees slots, keeps the first error, shows it.
-   *
-   * @return whether it belongs to an outstanding request
-   */
+  @Override
   boolean accounts(long id, int row, Completions into) {
     boolean receive = (id & RequestId.RECEIVE) != 0;
     WorkQueue queue = receive ? receives : sends;
@@ -479,12 +592,26 @@ public final class QueuePair extends Resource {
     if (!success || (id & RequestId.HIDDEN) == 0) {
       into.show(row, this, queue.nameOf(sequence));
     }
-    if (!success && failure == null) {
-      failure = into.exception(row, this, receive, queue.nameOf(sequence));
-      state = QueuePairState.ERR;
+    if (!success) {
+      fail(into.exception(row, this, receive, queue.nameOf(sequence)));
     }
     queue.completeRelease(sequence);
     return true;
+  }
+
+  private void fail(WorkCompletionException error) {
+    if (failure == null) {
+      failure = error;
+      state = QueuePairState.ERR;
+    }
+  }
+
+  /** Shows a receive of the shared queue that a message to this queue pair took. */
+  void showReceive(int row, Completions into, long name) {
+    into.show(row, this, name);
+    if (!into.rawSuccess(row)) {
+      fail(into.exception(row, this, true, name));
+    }
   }
 
   /** The first error, which ended this queue pair. */
@@ -506,6 +633,9 @@ public final class QueuePair extends Resource {
     steps.add(this::destroyHandle);
     steps.add(() -> sendCompletions.dismiss(sends.tag(), sends.depth()));
     steps.add(() -> receiveCompletions.dismiss(receives.tag(), receives.depth()));
+    if (shared != null) {
+      steps.add(() -> shared.remove(this));
+    }
     runAll(steps);
   }
 

@@ -8,8 +8,6 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.IbverbsTypes;
-import org.verbena.ffi.ibv_ah_attr;
-import org.verbena.ffi.ibv_global_route;
 import org.verbena.ffi.ibv_qp_attr;
 
 /** Attributes for {@link QueuePair#modify}: those that were set here, and no others. */
@@ -19,6 +17,7 @@ public final class QueuePairAttributes {
     ACCESS(IbverbsTypes.IBV_QP_ACCESS_FLAGS()),
     PKEY_INDEX(IbverbsTypes.IBV_QP_PKEY_INDEX()),
     PORT(IbverbsTypes.IBV_QP_PORT()),
+    QKEY(IbverbsTypes.IBV_QP_QKEY()),
     ADDRESS(IbverbsTypes.IBV_QP_AV()),
     PATH_MTU(IbverbsTypes.IBV_QP_PATH_MTU()),
     TIMEOUT(IbverbsTypes.IBV_QP_TIMEOUT()),
@@ -42,7 +41,7 @@ public final class QueuePairAttributes {
     }
   }
 
-  private record Address(RdmaPath path, Endpoint remote, QueuePairOptions options) {}
+  private record Address(RdmaPath path, Endpoint remote, Traffic traffic) {}
 
   private final Map<Name, Integer> values = new EnumMap<>(Name.class);
   private @Nullable Address address;
@@ -69,6 +68,12 @@ public final class QueuePairAttributes {
   /** The port, from 1. */
   public QueuePairAttributes port(int number) {
     return set(Name.PORT, number, 0xff);
+  }
+
+  /** The key that datagrams must carry; all 32 bits are taken as they are. */
+  public QueuePairAttributes qkey(int key) {
+    values.put(Name.QKEY, key);
+    return this;
   }
 
   /** The MTU of the path: the smaller of both ends'. */
@@ -121,9 +126,9 @@ public final class QueuePairAttributes {
     return set(Name.RNR_RETRY, retries, 7);
   }
 
-  /** The way to {@code remote} from {@code path}, with the traffic settings of {@code options}. */
-  public QueuePairAttributes address(RdmaPath path, Endpoint remote, QueuePairOptions options) {
-    address = new Address(path, remote, options);
+  /** The way to {@code remote} from {@code path}. */
+  public QueuePairAttributes address(RdmaPath path, Endpoint remote, Traffic traffic) {
+    address = new Address(path, remote, traffic);
     values.put(Name.ADDRESS, 0);
     return this;
   }
@@ -145,6 +150,10 @@ public final class QueuePairAttributes {
     MemorySegment attr = ibv_qp_attr.allocate(arena);
     ibv_qp_attr.qp_state(attr, to.value());
     values.forEach((name, value) -> encode(attr, name, value));
+    if (address != null) {
+      address.traffic.encode(
+          ibv_qp_attr.ah_attr(attr), address.path, address.remote.gid(), address.remote.lid());
+    }
     return attr;
   }
 
@@ -153,7 +162,8 @@ public final class QueuePairAttributes {
       case ACCESS -> ibv_qp_attr.qp_access_flags(attr, value);
       case PKEY_INDEX -> ibv_qp_attr.pkey_index(attr, (short) value);
       case PORT -> ibv_qp_attr.port_num(attr, (byte) value);
-      case ADDRESS -> encodeAddress(ibv_qp_attr.ah_attr(attr));
+      case QKEY -> ibv_qp_attr.qkey(attr, value);
+      case ADDRESS -> {} // not a number
       case PATH_MTU -> ibv_qp_attr.path_mtu(attr, value);
       case TIMEOUT -> ibv_qp_attr.timeout(attr, (byte) value);
       case RETRY_COUNT -> ibv_qp_attr.retry_cnt(attr, (byte) value);
@@ -164,26 +174,6 @@ public final class QueuePairAttributes {
       case SEND_SEQUENCE -> ibv_qp_attr.sq_psn(attr, value);
       case RESPONDER_READS -> ibv_qp_attr.max_dest_rd_atomic(attr, (byte) value);
       case DESTINATION -> ibv_qp_attr.dest_qp_num(attr, value);
-    }
-  }
-
-  /** On Ethernet by GID with a global route header, on InfiniBand by LID. */
-  private void encodeAddress(MemorySegment attr) {
-    if (address == null) {
-      throw new AssertionError("set together with its name");
-    }
-    RdmaPath path = address.path;
-    ibv_ah_attr.port_num(attr, (byte) path.port().number());
-    ibv_ah_attr.sl(attr, (byte) address.options.serviceLevel());
-    if (path.isGlobal()) {
-      ibv_ah_attr.is_global(attr, (byte) 1);
-      MemorySegment route = ibv_ah_attr.grh(attr);
-      address.remote.gid().write(ibv_global_route.dgid(route), 0);
-      ibv_global_route.sgid_index(route, (byte) path.gidIndex());
-      ibv_global_route.hop_limit(route, (byte) address.options.hopLimit());
-      ibv_global_route.traffic_class(route, (byte) address.options.trafficClass());
-    } else {
-      ibv_ah_attr.dlid(attr, (short) address.remote.lid());
     }
   }
 }

@@ -16,9 +16,10 @@ package org.verbena.verbs;
  *     most 31
  * @param retryCount retries before the connection is given up, 0 to 7
  * @param rnrRetry retries against an empty receive queue, 0 to 6; 7 is for ever
- * @param serviceLevel 0 to 15
- * @param trafficClass IP traffic class on RoCE, 0 to 255
- * @param hopLimit IP hop limit on RoCE, 1 to 255
+ * @param traffic how the network treats what is sent
+ * @param pkeyIndex the partition, by its place in the port's table
+ * @param atomicWrite whether {@link QueuePair#postAtomicWrite} is wanted; few devices have it, and
+ *     creating the queue pair fails on others
  */
 public record QueuePairOptions(
     int sendDepth,
@@ -31,12 +32,12 @@ public record QueuePairOptions(
     int timeout,
     int retryCount,
     int rnrRetry,
-    int serviceLevel,
-    int trafficClass,
-    int hopLimit) {
+    Traffic traffic,
+    int pkeyIndex,
+    boolean atomicWrite) {
   /** 128 sends and receives, one piece each, no inline, 16 reads, finite retries. */
   public static final QueuePairOptions DEFAULTS =
-      new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 7, 6, 0, 0, 64);
+      new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 7, 6, Traffic.DEFAULTS, 0, false);
 
   public QueuePairOptions {
     require("send depth", sendDepth, 1, Integer.MAX_VALUE);
@@ -49,9 +50,7 @@ public record QueuePairOptions(
     require("timeout", timeout, 0, 31);
     require("retry count", retryCount, 0, 7);
     require("RNR retry", rnrRetry, 0, 7);
-    require("service level", serviceLevel, 0, 15);
-    require("traffic class", trafficClass, 0, 255);
-    require("hop limit", hopLimit, 1, 255);
+    require("P_Key index", pkeyIndex, 0, 0xffff);
   }
 
   static void require(String name, int value, int least, int most) {
@@ -74,9 +73,9 @@ public record QueuePairOptions(
         timeout,
         retryCount,
         rnrRetry,
-        serviceLevel,
-        trafficClass,
-        hopLimit);
+        traffic,
+        pkeyIndex,
+        atomicWrite);
   }
 
   /** These options with other numbers of memory pieces. */
@@ -92,9 +91,9 @@ public record QueuePairOptions(
         timeout,
         retryCount,
         rnrRetry,
-        serviceLevel,
-        trafficClass,
-        hopLimit);
+        traffic,
+        pkeyIndex,
+        atomicWrite);
   }
 
   /** These options with another inline size. */
@@ -110,9 +109,9 @@ public record QueuePairOptions(
         timeout,
         retryCount,
         rnrRetry,
-        serviceLevel,
-        trafficClass,
-        hopLimit);
+        traffic,
+        pkeyIndex,
+        atomicWrite);
   }
 
   /** These options with another number of reads and atomics. */
@@ -128,9 +127,9 @@ public record QueuePairOptions(
         timeout,
         retryCount,
         rnrRetry,
-        serviceLevel,
-        trafficClass,
-        hopLimit);
+        traffic,
+        pkeyIndex,
+        atomicWrite);
   }
 
   /** These options with other retries. */
@@ -146,13 +145,13 @@ public record QueuePairOptions(
         ackTimeout,
         retries,
         rnrRetries,
-        serviceLevel,
-        trafficClass,
-        hopLimit);
+        traffic,
+        pkeyIndex,
+        atomicWrite);
   }
 
   /** These options with another treatment by the network. */
-  public QueuePairOptions withTraffic(int level, int trafficClassOnRoce, int hops) {
+  public QueuePairOptions withTraffic(Traffic wanted) {
     return new QueuePairOptions(
         sendDepth,
         receiveDepth,
@@ -164,8 +163,44 @@ public record QueuePairOptions(
         timeout,
         retryCount,
         rnrRetry,
-        level,
-        trafficClassOnRoce,
-        hops);
+        wanted,
+        pkeyIndex,
+        atomicWrite);
+  }
+
+  /** These options with another partition. */
+  public QueuePairOptions withPkeyIndex(int index) {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        traffic,
+        index,
+        atomicWrite);
+  }
+
+  /** These options with atomic writes. */
+  public QueuePairOptions withAtomicWrite() {
+    return new QueuePairOptions(
+        sendDepth,
+        receiveDepth,
+        sendScatter,
+        receiveScatter,
+        inlineBytes,
+        readDepth,
+        minRnrTimer,
+        timeout,
+        retryCount,
+        rnrRetry,
+        traffic,
+        pkeyIndex,
+        true);
   }
 }

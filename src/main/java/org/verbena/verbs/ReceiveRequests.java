@@ -3,19 +3,12 @@ package org.verbena.verbs;
 import org.verbena.ffi.ibv_recv_wr;
 
 /**
- * A chain of receives for one queue pair, filled once and posted as often as wanted. For one thread
- * at a time. Made by {@link QueuePair#receiveRequests}.
+ * A chain of receives for one queue, filled once and posted as often as wanted. For one thread at a
+ * time. Made by {@link QueuePair#receiveRequests} and {@link SharedReceiveQueue#receiveRequests}.
  */
 public final class ReceiveRequests extends Requests {
-  ReceiveRequests(QueuePair queuePair, int capacity, int scatter) {
-    super(
-        queuePair,
-        capacity,
-        queuePair.receiveDepth(),
-        scatter,
-        queuePair.receiveScatter(),
-        ibv_recv_wr.sizeof(),
-        0);
+  ReceiveRequests(Postable owner, int capacity, int depth, int scatter, int mostScatter) {
+    super(owner, capacity, depth, scatter, mostScatter, ibv_recv_wr.sizeof(), 0);
   }
 
   /** Empties the chain. */

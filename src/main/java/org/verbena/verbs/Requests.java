@@ -21,7 +21,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private static final long ENTRY_LENGTH = ibv_sge.length$offset();
   private static final long ENTRY_KEY = ibv_sge.lkey$offset();
 
-  private final QueuePair queuePair;
+  private final Postable owner;
   private final int capacity;
   private final int scatter;
   private final long requestBytes;
@@ -44,7 +44,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
    * @param extra bytes for each request that the subclass uses, behind the scatter lists
    */
   Requests(
-      QueuePair queuePair,
+      Postable owner,
       int capacity,
       int depth,
       int scatter,
@@ -53,7 +53,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
       long extra) {
     QueuePairOptions.require("requests of a chain", capacity, 1, depth);
     QueuePairOptions.require("scatter entries of a request", scatter, 0, mostScatter);
-    this.queuePair = queuePair;
+    this.owner = owner;
     this.capacity = capacity;
     this.scatter = scatter;
     this.requestBytes = bytes;
@@ -73,8 +73,14 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     }
   }
 
-  final QueuePair queuePair() {
-    return queuePair;
+  /** Refuses an empty chain, and one that was made for another. */
+  final void requirePostableTo(Postable target) {
+    if (owner != target || size == 0) {
+      throw new IllegalArgumentException(
+          size == 0
+              ? "the chain is empty"
+              : "the chain was made for " + owner + ", not for " + target);
+    }
   }
 
   final MemorySegment slab() {
@@ -145,9 +151,9 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   /** Adds a piece of local memory to the last request. */
   final void addEntry(MemoryRegion region, long offset, long bytes) {
     long request = last();
-    if (region.domain() != queuePair.domain()) {
+    if (region.domain() != owner.domain()) {
       throw new IllegalArgumentException(
-          region + " belongs to another protection domain than " + queuePair);
+          region + " belongs to another protection domain than " + owner);
     }
     long address = region.addressOf(offset, bytes);
     addEntry(request, address, bytes, region.localKey().value());
@@ -158,10 +164,10 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
       throw new IllegalStateException("a request of this chain has at most " + scatter + " pieces");
     }
     long total = length + bytes;
-    if (total > queuePair.path().port().maxMessageBytes()) {
+    if (total > owner.mostMessageBytes()) {
       throw new IllegalArgumentException(
           "a message of %d bytes; the port takes at most %d"
-              .formatted(total, queuePair.path().port().maxMessageBytes()));
+              .formatted(total, owner.mostMessageBytes()));
     }
     long entry = listsOffset + ((size - 1L) * scatter + entries) * ENTRY_BYTES;
     slab.set(ValueLayout.JAVA_LONG, entry + ENTRY_ADDRESS, address);
@@ -182,6 +188,16 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
       Memory.setLong(at, tag | (sequence & RequestId.SEQUENCE_MASK));
       at += requestBytes;
     }
+  }
+
+  /** Gives request {@code index} the whole id that it is known by. */
+  final void number(int index, long id) {
+    Memory.setLong(address.address() + ID + index * requestBytes, id);
+  }
+
+  /** What the user calls request {@code index}. */
+  final long idOf(int index) {
+    return ids[index];
   }
 
   final void hideLast() {

@@ -13,7 +13,13 @@ import java.util.Set;
  * the completion queues they use. Control calls on all objects of a context take one lock.
  */
 abstract sealed class Resource implements AutoCloseable
-    permits Context, ProtectionDomain, MemoryRegion, CompletionChannel, CompletionQueue, QueuePair {
+    permits Context,
+        ProtectionDomain,
+        MemoryRegion,
+        AddressHandle,
+        CompletionChannel,
+        CompletionQueue,
+        Postable {
   private final Object lock;
   private final List<Resource> parents;
   private final Set<Resource> children = new LinkedHashSet<>();

@@ -28,6 +28,11 @@ public final class SendRequests extends Requests {
   private static final long ATOMIC_SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
   private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
 
+  private static final long DATAGRAM = ibv_send_wr.wr$offset() + ibv_send_wr.wr.ud$offset();
+  private static final long DATAGRAM_ADDRESS = DATAGRAM + ibv_send_wr.wr.ud.ah$offset();
+  private static final long DATAGRAM_PAIR = DATAGRAM + ibv_send_wr.wr.ud.remote_qpn$offset();
+  private static final long DATAGRAM_KEY = DATAGRAM + ibv_send_wr.wr.ud.remote_qkey$offset();
+
   private static final int WRITE = IbverbsTypes.IBV_WR_RDMA_WRITE();
   private static final int WRITE_WITH_IMMEDIATE = IbverbsTypes.IBV_WR_RDMA_WRITE_WITH_IMM();
   private static final int SEND = IbverbsTypes.IBV_WR_SEND();
@@ -47,6 +52,8 @@ public final class SendRequests extends Requests {
   /** Eight bytes for each request, the source of its {@link #fromLong}. */
   private final long inlineOffset;
 
+  private final QueuePair queuePair;
+  private final boolean datagrams;
   private long remoteBytes;
   private boolean writesLocally;
   private boolean complete;
@@ -62,6 +69,8 @@ public final class SendRequests extends Requests {
         queuePair.sendScatter(),
         ibv_send_wr.sizeof(),
         Long.BYTES);
+    this.queuePair = queuePair;
+    this.datagrams = queuePair.isDatagram();
     inlineOffset = extraOffset();
     clear();
   }
@@ -112,6 +121,40 @@ public final class SendRequests extends Requests {
   }
 
   /**
+   * Begins a datagram to queue pair {@code number} behind {@code to}, of at most the port's MTU.
+   *
+   * @param qkey the key of that queue pair; one with the highest bit set stands for the sender's
+   *     own
+   */
+  public SendRequests sendTo(AddressHandle to, int number, int qkey) {
+    beginTo(SEND, to, number, qkey);
+    return this;
+  }
+
+  /** Begins a datagram that brings {@code value} beside its payload. */
+  public SendRequests sendToWithImmediate(AddressHandle to, int number, int qkey, int value) {
+    long at = beginTo(SEND_WITH_IMMEDIATE, to, number, qkey);
+    slab().set(NETWORK_INT, at + IMMEDIATE, value);
+    return this;
+  }
+
+  private long beginTo(int opcode, AddressHandle to, int number, int qkey) {
+    QueuePairOptions.require("queue pair number", number, 0, 0xff_ffff);
+    if (!datagrams || to.domain() != queuePair.domain()) {
+      throw new IllegalArgumentException(
+          datagrams
+              ? to + " belongs to another protection domain than " + queuePair
+              : queuePair + " is connected and sends to its peer alone");
+    }
+    to.requireOpen();
+    long at = open(opcode, queuePair.path().port().activeMtu().bytes(), false);
+    slab().set(ValueLayout.JAVA_LONG, at + DATAGRAM_ADDRESS, to.handle().address());
+    slab().set(ValueLayout.JAVA_INT, at + DATAGRAM_PAIR, number);
+    slab().set(ValueLayout.JAVA_INT, at + DATAGRAM_KEY, qkey);
+    return at;
+  }
+
+  /**
    * Sets the aligned long at {@code offset} of {@code at} to {@code desired} if it is {@code
    * expected}, as one step; what it was comes to {@code resultOffset} of {@code result}.
    */
@@ -154,7 +197,7 @@ public final class SendRequests extends Requests {
     return request;
   }
 
-  private static void requireAligned(String what, long address) {
+  static void requireAligned(String what, long address) {
     if ((address & 7) != 0) {
       throw new IllegalArgumentException(
           "an atomic needs a %s address that 8 divides, not 0x%x".formatted(what, address));
@@ -170,6 +213,13 @@ public final class SendRequests extends Requests {
   }
 
   private long begin(int opcode, long mostBytes, boolean reading) {
+    if (datagrams) {
+      throw new IllegalStateException(queuePair + " sends datagrams only, see sendTo");
+    }
+    return open(opcode, mostBytes, reading);
+  }
+
+  private long open(int opcode, long mostBytes, boolean reading) {
     long request = begin();
     slab().set(ValueLayout.JAVA_INT, request + OPCODE, opcode);
     slab().set(ValueLayout.JAVA_INT, request + FLAGS, 0);
@@ -208,7 +258,7 @@ public final class SendRequests extends Requests {
     }
     if (bytes < 0 || bytes > remoteBytes - length()) {
       throw new IndexOutOfBoundsException(
-          "%d bytes after %d go beyond the remote region, which has %d from here"
+          "%d bytes after %d go beyond the remote region or datagram, which has %d from here"
               .formatted(bytes, length(), remoteBytes));
     }
   }
@@ -255,10 +305,10 @@ public final class SendRequests extends Requests {
   }
 
   private void requireInlineFits() {
-    if ((flags(last()) & INLINE) != 0 && length() > queuePair().inlineBytes()) {
+    if ((flags(last()) & INLINE) != 0 && length() > queuePair.inlineBytes()) {
       throw new IllegalArgumentException(
           "%d bytes inline; the queue pair takes at most %d"
-              .formatted(length(), queuePair().inlineBytes()));
+              .formatted(length(), queuePair.inlineBytes()));
     }
   }
 

@@ -207,6 +207,7 @@ class CompletionTest {
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_RDMA_READ())).isEqualTo(Opcode.RDMA_READ);
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_COMP_SWAP())).isEqualTo(Opcode.COMPARE_AND_SWAP);
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_FETCH_ADD())).isEqualTo(Opcode.FETCH_AND_ADD);
+    assertThat(Opcode.of(IbverbsTypes.IBV_WC_ATOMIC_WRITE())).isEqualTo(Opcode.ATOMIC_WRITE);
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_RECV())).isEqualTo(Opcode.RECEIVE);
     assertThat(Opcode.of(IbverbsTypes.IBV_WC_RECV_RDMA_WITH_IMM()))
         .isEqualTo(Opcode.RECEIVE_RDMA_WITH_IMMEDIATE);

@@ -39,7 +39,7 @@ class QueuePairTest {
   @Test
   void connectingOnEthernetGoesByGidWithTheSmallerMtuAndReadDepth() {
     device.activeMtu = Mtu.MTU_4096;
-    QueuePair pair = make(QueuePairOptions.DEFAULTS.withTraffic(3, 0x68, 63));
+    QueuePair pair = make(QueuePairOptions.DEFAULTS.withTraffic(new Traffic(3, 0x68, 0xabcde, 63)));
     pair.connect(peer(Mtu.MTU_1024, 4));
 
     assertThat(device.modifications).hasSize(3);
@@ -79,6 +79,7 @@ class QueuePairTest {
     assertThat(ibv_global_route.sgid_index(route)).isEqualTo((byte) 1);
     assertThat(ibv_global_route.hop_limit(route)).isEqualTo((byte) 63);
     assertThat(ibv_global_route.traffic_class(route)).isEqualTo((byte) 0x68);
+    assertThat(ibv_global_route.flow_label(route)).isEqualTo(0xabcde);
 
     StandIn.Modification rts = device.modifications.get(2);
     assertThat(rts.mask())

@@ -14,22 +14,31 @@ import java.util.Objects;
 import java.util.Queue;
 import java.util.function.IntUnaryOperator;
 import org.verbena.ffi.IbverbsTypes;
+import org.verbena.ffi.ibv_ah;
+import org.verbena.ffi.ibv_ah_attr;
 import org.verbena.ffi.ibv_async_event;
 import org.verbena.ffi.ibv_comp_channel;
 import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_cq;
 import org.verbena.ffi.ibv_device_attr;
+import org.verbena.ffi.ibv_device_attr_ex;
 import org.verbena.ffi.ibv_gid_entry;
 import org.verbena.ffi.ibv_mr;
+import org.verbena.ffi.ibv_odp_caps;
 import org.verbena.ffi.ibv_port_attr;
 import org.verbena.ffi.ibv_qp;
 import org.verbena.ffi.ibv_qp_attr;
 import org.verbena.ffi.ibv_qp_cap;
+import org.verbena.ffi.ibv_qp_ex;
 import org.verbena.ffi.ibv_qp_init_attr;
+import org.verbena.ffi.ibv_qp_init_attr_ex;
 import org.verbena.ffi.ibv_recv_wr;
 import org.verbena.ffi.ibv_send_wr;
 import org.verbena.ffi.ibv_sge;
+import org.verbena.ffi.ibv_srq;
+import org.verbena.ffi.ibv_srq_attr;
+import org.verbena.ffi.ibv_tso_caps;
 import org.verbena.ffi.ibv_wc;
 
 /**
@@ -65,13 +74,18 @@ final class StandIn implements Driver {
 
   private static final class FakeQp {
     final MemorySegment handle;
-    final Queue<MemorySegment> receives = new ArrayDeque<>();
+    final Queue<MemorySegment> receives;
+    final boolean datagram;
     int state;
     int destination;
     boolean signalAll;
 
-    FakeQp(MemorySegment handle) {
+    int qkey;
+
+    FakeQp(MemorySegment handle, Queue<MemorySegment> receives) {
       this.handle = handle;
+      this.receives = receives;
+      this.datagram = ibv_qp.qp_type(handle) == IbverbsTypes.IBV_QPT_UD();
     }
   }
 
@@ -81,6 +95,10 @@ final class StandIn implements Driver {
   private final Map<Integer, Region> regions = new HashMap<>();
   private final Map<Long, Deque<MemorySegment>> completions = new HashMap<>();
   private final Queue<MemorySegment> asyncEvents = new ArrayDeque<>();
+
+  private final Map<Long, Queue<MemorySegment>> sharedReceives = new HashMap<>();
+  private final Map<Long, MemorySegment> addresses = new HashMap<>();
+  private final Map<Long, Integer> limits = new HashMap<>();
 
   final List<String> calls = new ArrayList<>();
   final List<Seen> seen = new ArrayList<>();
@@ -99,6 +117,7 @@ final class StandIn implements Driver {
   int readDepth = 16;
   int completionQueueEntries;
   boolean holdCompletions;
+  boolean reverseCompletions;
   boolean dropFlushes;
   int completionEvents;
   Runnable whenWoken = () -> {};
@@ -119,6 +138,8 @@ final class StandIn implements Driver {
     MemorySegment ops = ibv_context.ops(context);
     ibv_context_ops.post_send(ops, ibv_context_ops.post_send.allocate(this::postSend, arena));
     ibv_context_ops.post_recv(ops, ibv_context_ops.post_recv.allocate(this::postRecv, arena));
+    ibv_context_ops.post_srq_recv(
+        ops, ibv_context_ops.post_srq_recv.allocate(this::postSrqRecv, arena));
     ibv_context_ops.poll_cq(ops, ibv_context_ops.poll_cq.allocate(this::pollCq, arena));
     ibv_context_ops.req_notify_cq(
         ops, ibv_context_ops.req_notify_cq.allocate(this::requestNotify, arena));
@@ -164,6 +185,14 @@ final class StandIn implements Driver {
   }
 
   private synchronized int postRecv(MemorySegment qp, MemorySegment wr, MemorySegment bad) {
+    return postRecv(queuePair(qp).receives, wr, bad);
+  }
+
+  private synchronized int postSrqRecv(MemorySegment srq, MemorySegment wr, MemorySegment bad) {
+    return postRecv(Objects.requireNonNull(sharedReceives.get(srq.address())), wr, bad);
+  }
+
+  private int postRecv(Queue<MemorySegment> receives, MemorySegment wr, MemorySegment bad) {
     List<MemorySegment> chain = chain(wr, ibv_recv_wr.sizeof());
     int result = postResult.applyAsInt(chain.size());
     int accepted = result == 0 ? chain.size() : acceptedOfRefused;
@@ -179,7 +208,7 @@ final class StandIn implements Driver {
         ibv_sge.lkey(entry, pieces.get(i).key);
       }
       ibv_recv_wr.sg_list(copy, list);
-      queuePair(qp).receives.add(copy);
+      receives.add(copy);
     }
     if (result != 0) {
       at(bad, 8).set(ValueLayout.JAVA_LONG, 0, chain.get(accepted).address());
@@ -256,6 +285,9 @@ final class StandIn implements Driver {
   /** Does what the request says; returns a status. */
   private int carryOut(FakeQp from, Seen as) {
     long bytes = as.pieces.stream().mapToLong(Piece::length).sum();
+    if (from.datagram) {
+      return sendDatagram(from, as, bytes);
+    }
     FakeQp to = queuePairs.get(from.destination);
     if (to == null) {
       return IbverbsTypes.IBV_WC_RETRY_EXC_ERR();
@@ -266,6 +298,27 @@ final class StandIn implements Driver {
       case 4 -> read(as, bytes);
       default -> atomic(as);
     };
+  }
+
+  /** What nobody receives, or with the wrong key, is lost, and nobody is told. */
+  private int sendDatagram(FakeQp from, Seen as, long bytes) {
+    MemorySegment ah = addresses.get(as.remoteAddress);
+    FakeQp to = queuePairs.get(as.remoteKey);
+    int qkey = (int) (as.operand >>> 32);
+    if (ah == null) {
+      return IbverbsTypes.IBV_WC_LOC_QP_OP_ERR();
+    }
+    if (to != null && to.qkey == qkey && !to.receives.isEmpty()) {
+      MemorySegment route = arena.allocate(AddressHandle.ROUTE_BYTES);
+      List<Piece> pieces = new ArrayList<>(as.pieces);
+      pieces.addFirst(new Piece(route.address(), AddressHandle.ROUTE_BYTES, 0));
+      long all = bytes + AddressHandle.ROUTE_BYTES;
+      deliver(to, pieces, all, as, all);
+      MemorySegment wc = completionsOf(ibv_qp.recv_cq(to.handle)).peekLast();
+      ibv_wc.src_qp(wc, ibv_qp.qp_num(from.handle));
+      ibv_wc.wc_flags(wc, ibv_wc.wc_flags(wc) | IbverbsTypes.IBV_WC_GRH());
+    }
+    return 0;
   }
 
   private int write(FakeQp to, Seen as, long bytes) {
@@ -303,6 +356,7 @@ final class StandIn implements Driver {
     if (receive == null) {
       return IbverbsTypes.IBV_WC_RNR_RETRY_EXC_ERR();
     }
+    announceLimit(to);
     List<Piece> into = pieces(receive);
     if (bytes > into.stream().mapToLong(Piece::length).sum()) {
       return IbverbsTypes.IBV_WC_REM_INV_REQ_ERR();
@@ -324,6 +378,15 @@ final class StandIn implements Driver {
       ibv_wc.wc_flags(last, IbverbsTypes.IBV_WC_WITH_IMM());
     }
     return 0;
+  }
+
+  private void announceLimit(FakeQp to) {
+    long srq = ibv_qp.srq(to.handle).address();
+    int limit = limits.getOrDefault(srq, 0);
+    if (to.receives.size() < limit) {
+      limits.put(srq, 0);
+      addAsyncEvent(IbverbsTypes.IBV_EVENT_SRQ_LIMIT_REACHED(), srq);
+    }
   }
 
   private boolean reaches(int key, long address, long bytes, int access) {
@@ -405,7 +468,7 @@ final class StandIn implements Driver {
       MemorySegment row =
           MemorySegment.ofAddress(into.address() + taken * ibv_wc.sizeof())
               .reinterpret(ibv_wc.sizeof());
-      row.copyFrom(waiting.remove());
+      row.copyFrom(reverseCompletions ? waiting.removeLast() : waiting.remove());
       taken++;
     }
     return taken;
@@ -460,6 +523,8 @@ final class StandIn implements Driver {
     ibv_device_attr.max_qp_init_rd_atom(attr, readDepth);
     ibv_device_attr.atomic_cap(attr, atomics);
     ibv_device_attr.phys_port_cnt(attr, (byte) 1);
+    ibv_device_attr.max_srq_wr(attr, 2048);
+    ibv_device_attr.max_srq_sge(attr, 16);
   }
 
   @Override
@@ -509,6 +574,44 @@ final class StandIn implements Driver {
     ibv_mr.rkey(mr, key | 0x8000);
     regions.put(key | 0x8000, new Region(memory.address(), length, access));
     return mr;
+  }
+
+  @Override
+  public MemorySegment regDmaBuf(
+      MemorySegment pd, long offset, long length, long address, int descriptor, int access)
+      throws Errno {
+    call(
+        "reg_dmabuf_mr offset %d length %d at %d of %d"
+            .formatted(offset, length, address, descriptor));
+    return regMr(pd, MemorySegment.ofAddress(address), length, access);
+  }
+
+  @Override
+  public void reregMr(MemorySegment mr, int flags, MemorySegment memory, long length, int access)
+      throws Errno {
+    call("rereg_mr " + flags);
+    Region before = Objects.requireNonNull(regions.remove(ibv_mr.rkey(mr)));
+    boolean moves = (flags & IbverbsTypes.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
+    int key = nextKey++;
+    ibv_mr.lkey(mr, key);
+    ibv_mr.rkey(mr, key | 0x8000);
+    regions.put(
+        key | 0x8000,
+        new Region(
+            moves ? memory.address() : before.address,
+            moves ? length : before.length,
+            (flags & IbverbsTypes.IBV_REREG_MR_CHANGE_ACCESS()) != 0 ? access : before.access));
+  }
+
+  @Override
+  public void queryDeviceEx(MemorySegment opened, MemorySegment attr) throws Errno {
+    call("query_device_ex");
+    ibv_device_attr_ex.device_cap_flags_ex(attr, 1L << 40);
+    ibv_odp_caps.general_caps(ibv_device_attr_ex.odp_caps(attr), 3);
+    ibv_device_attr_ex.completion_timestamp_mask(attr, 0xff);
+    ibv_device_attr_ex.hca_core_clock(attr, 156250);
+    ibv_device_attr_ex.max_dm_size(attr, 1 << 17);
+    ibv_tso_caps.max_tso(ibv_device_attr_ex.tso_caps(attr), 1 << 18);
   }
 
   /** The access flags that a region was registered with. */
@@ -588,20 +691,113 @@ final class StandIn implements Driver {
   }
 
   @Override
+  public MemorySegment createSrq(MemorySegment pd, MemorySegment init) throws Errno {
+    call("create_srq");
+    MemorySegment srq = arena.allocate(ibv_srq.layout());
+    sharedReceives.put(srq.address(), new ArrayDeque<>());
+    return srq;
+  }
+
+  @Override
+  public void modifySrq(MemorySegment srq, MemorySegment attr, int mask) throws Errno {
+    call("modify_srq " + mask);
+    limits.put(srq.address(), ibv_srq_attr.srq_limit(attr));
+  }
+
+  @Override
+  public void querySrq(MemorySegment srq, MemorySegment attr) throws Errno {
+    call("query_srq");
+    ibv_srq_attr.srq_limit(attr, limits.getOrDefault(srq.address(), 0));
+  }
+
+  @Override
+  public void destroySrq(MemorySegment srq) throws Errno {
+    call("destroy_srq");
+    sharedReceives.remove(srq.address());
+  }
+
+  @Override
+  public MemorySegment createAh(MemorySegment pd, MemorySegment attr) throws Errno {
+    call("create_ah");
+    MemorySegment ah = arena.allocate(ibv_ah.layout());
+    MemorySegment copy = arena.allocate(ibv_ah_attr.layout());
+    copy.copyFrom(attr);
+    addresses.put(ah.address(), copy);
+    return ah;
+  }
+
+  /** What an address was made with. */
+  MemorySegment address(AddressHandle made) {
+    return Objects.requireNonNull(addresses.get(made.handle().address()));
+  }
+
+  @Override
+  public void destroyAh(MemorySegment ah) throws Errno {
+    call("destroy_ah");
+    addresses.remove(ah.address());
+  }
+
+  @Override
+  public int queryPkey(MemorySegment opened, int port, int index) throws Errno {
+    call("query_pkey");
+    return 0xffff - index;
+  }
+
+  @Override
   public MemorySegment createQp(MemorySegment pd, MemorySegment init) throws Errno {
     MemorySegment cap = ibv_qp_init_attr.cap(init);
     call("create_qp inline " + ibv_qp_cap.max_inline_data(cap));
     if (ibv_qp_cap.max_inline_data(cap) > mostInline) {
       throw new Errno(Errno.EINVAL);
     }
-    MemorySegment qp = arena.allocate(ibv_qp.layout());
+    MemorySegment qp = arena.allocate(ibv_qp_ex.layout());
     ibv_qp.context(qp, context);
     ibv_qp.send_cq(qp, ibv_qp_init_attr.send_cq(init));
     ibv_qp.recv_cq(qp, ibv_qp_init_attr.recv_cq(init));
     ibv_qp.qp_num(qp, nextQueuePair);
-    FakeQp fake = new FakeQp(qp);
+    ibv_qp.qp_type(qp, ibv_qp_init_attr.qp_type(init));
+    ibv_qp.srq(qp, ibv_qp_init_attr.srq(init));
+    Queue<MemorySegment> shared = sharedReceives.get(ibv_qp.srq(qp).address());
+    FakeQp fake = new FakeQp(qp, shared == null ? new ArrayDeque<>() : shared);
     fake.signalAll = ibv_qp_init_attr.sq_sig_all(init) != 0;
     queuePairs.put(nextQueuePair++, fake);
+    return qp;
+  }
+
+  @Override
+  public MemorySegment createQpEx(MemorySegment opened, MemorySegment init) throws Errno {
+    call("create_qp_ex " + ibv_qp_init_attr_ex.send_ops_flags(init));
+    MemorySegment qp = createQp(ibv_qp_init_attr_ex.pd(init), init);
+    ibv_qp_ex.wr_start(qp, ibv_qp_ex.wr_start.allocate(_ -> calls.add("wr_start"), arena));
+    ibv_qp_ex.wr_atomic_write(
+        qp,
+        ibv_qp_ex.wr_atomic_write.allocate(
+            (_, key, address, word) -> atomicWrite(qp, key, address, word), arena));
+    ibv_qp_ex.wr_complete(
+        qp, ibv_qp_ex.wr_complete.allocate(_ -> errors.getOrDefault("wr_complete", 0), arena));
+    return qp;
+  }
+
+  private void atomicWrite(MemorySegment qp, int key, long address, MemorySegment word) {
+    if (errors.containsKey("wr_complete")) {
+      return;
+    }
+    boolean allowed = reaches(key, address, 8, IbverbsTypes.IBV_ACCESS_REMOTE_WRITE());
+    if (allowed) {
+      memory(address, 8).copyFrom(at(word, 8));
+    }
+    complete(
+        ibv_qp.send_cq(qp),
+        ibv_qp_ex.wr_id(qp),
+        allowed ? 0 : IbverbsTypes.IBV_WC_REM_ACCESS_ERR(),
+        IbverbsTypes.IBV_WC_ATOMIC_WRITE(),
+        0,
+        qp);
+  }
+
+  @Override
+  public MemorySegment qpEx(MemorySegment qp) throws Errno {
+    call("qp_to_qp_ex");
     return qp;
   }
 
@@ -616,7 +812,11 @@ final class StandIn implements Driver {
     if ((mask & IbverbsTypes.IBV_QP_DEST_QPN()) != 0) {
       fake.destination = ibv_qp_attr.dest_qp_num(attr);
     }
-    if (fake.state == IbverbsTypes.IBV_QPS_ERR() && !dropFlushes) {
+    if ((mask & IbverbsTypes.IBV_QP_QKEY()) != 0) {
+      fake.qkey = ibv_qp_attr.qkey(attr);
+    }
+    boolean own = ibv_qp.srq(qp).address() == 0;
+    if (own && fake.state == IbverbsTypes.IBV_QPS_ERR() && !dropFlushes) {
       for (MemorySegment receive : fake.receives) {
         complete(
             ibv_qp.recv_cq(qp),
