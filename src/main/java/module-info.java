@@ -12,6 +12,7 @@ module org.verbena {
   requires static tools.jackson.jr.ob;
 
   exports org.verbena.bootstrap;
+  exports org.verbena.collective;
   exports org.verbena.layout;
   exports org.verbena.moe;
   exports org.verbena.transport;

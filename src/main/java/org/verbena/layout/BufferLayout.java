@@ -289,10 +289,11 @@ public final class BufferLayout {
     return peer(peer) * tokens + slot(slot);
   }
 
-  private static void check(String name, int value, int bound) {
+  static int check(String name, int value, int bound) {
     if (value < 0 || value >= bound) {
       throw outOfBounds(name, value, bound);
     }
+    return value;
   }
 
   private static IndexOutOfBoundsException outOfBounds(String name, int value, int bound) {

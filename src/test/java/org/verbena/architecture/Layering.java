@@ -25,6 +25,7 @@ record Layering(String root, Map<String, Set<String>> allowed) {
                   Set.of(
                       "acceptance",
                       "bootstrap",
+                      "collective",
                       "layout",
                       "moe",
                       "transport",
@@ -32,6 +33,7 @@ record Layering(String root, Map<String, Set<String>> allowed) {
                       "verbs")),
               Map.entry("acceptance", Set.of("layout", "moe")),
               Map.entry("bootstrap", Set.of()),
+              Map.entry("collective", Set.of("bootstrap", "layout", "transport")),
               Map.entry("ffi", Set.of()),
               Map.entry("layout", Set.of()),
               Map.entry("moe", Set.of("bootstrap", "layout", "transport")),
