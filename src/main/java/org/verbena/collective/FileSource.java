@@ -15,6 +15,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -57,7 +58,7 @@ public final class FileSource implements ParameterSource, AutoCloseable {
       throw new IOException(path + ": another file of the name " + name + " is sent");
     }
     Map<String, Object> state = state(path);
-    awaitClock((FileTime) state.get("ctime"));
+    awaitClock((FileTime) Objects.requireNonNull(state.get("ctime")));
     FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
     files.add(new Opened(path, channel, state));
     parameters.add(new Parameter(name, channel.size()));

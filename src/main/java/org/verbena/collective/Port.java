@@ -71,8 +71,7 @@ final class Port {
     try {
       wait.pause(peer);
     } catch (PeerException e) {
-      failure = e;
-      throw e;
+      throw lost(e);
     }
   }
 
@@ -81,10 +80,14 @@ final class Port {
     try {
       return transport.isComplete(peer, ticket);
     } catch (PeerException e) {
-      failure = e;
-      transport.fail(e.peer());
-      throw e;
+      throw lost(e);
     }
+  }
+
+  private PeerException lost(PeerException e) {
+    failure = e;
+    transport.fail(e.peer());
+    return e;
   }
 
   /** What a peer sent can't be. */

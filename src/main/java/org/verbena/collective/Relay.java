@@ -107,7 +107,8 @@ final class Relay {
   void passOn(boolean moved) {
     boolean progress = moved;
     for (int child = 0; child < children.length; child++) {
-      progress |= isAccepted(child) | isSent(child);
+      progress |= isAccepted(child);
+      progress |= isSent(child);
     }
     progress |= isFreed();
     if (progress) {
@@ -207,7 +208,7 @@ final class Relay {
     int slot = slot(number);
     long offset = layout.slot(slot);
     if (move == Move.WRITE) {
-      long bytes = ChunkLayout.HEADER_BYTES + chunks[slot].bytes();
+      long bytes = (long) ChunkLayout.HEADER_BYTES + chunks[slot].bytes();
       if (transport.isDirect(peer)) {
         MemorySegment.copy(chunks[slot].memory(), 0, transport.stage(peer), offset, bytes);
       }

@@ -16,12 +16,13 @@ final class SyncWord {
   static final int COMMITTED = 3;
   static final int ABORT = 4;
 
-  private static final int SYNC_MASK = 0xffffff;
+  /** A sync's number in a word is 1 to this, so that an untouched word is of none. */
+  private static final int SYNC_NUMBERS = 0xffffff;
 
   private SyncWord() {}
 
   static long chunk(long sync, long number, int attempt) {
-    return sync << 40 | (number & 0xffffffffL) << 8 | attempt;
+    return sync(sync) << 40 | (number & 0xffffffffL) << 8 | attempt;
   }
 
   /** How often a chunk was sent before; -1 if the word is of another chunk. */
@@ -35,7 +36,7 @@ final class SyncWord {
   }
 
   static long status(long sync, int state) {
-    return sync << 40 | state;
+    return sync(sync) << 40 | state;
   }
 
   /** Whether a peer has come this far in the sync, or is in a later one. */
@@ -48,11 +49,15 @@ final class SyncWord {
   }
 
   private static boolean isOf(long word, long sync) {
-    return word >>> 40 == (sync & SYNC_MASK);
+    return word >>> 40 == sync(sync);
   }
 
   private static boolean isLater(long word, long sync) {
     // The difference of two numbers of 24 bits, with its sign.
-    return word != 0 && ((int) ((word >>> 40) - sync) << 8) > 0;
+    return word != 0 && ((int) ((word >>> 40) - sync(sync)) << 8) > 0;
+  }
+
+  private static long sync(long sync) {
+    return sync % SYNC_NUMBERS + 1;
   }
 }

@@ -60,6 +60,9 @@ public record CollectiveShape(int ranks, int counters, Ring links, Ring pieces, 
    * @param bytes the most bytes of parameters in one
    */
   public record Chunks(int slots, int bytes) {
+    /** The most bytes of a chunk, 1 GiB. */
+    public static final int MOST_BYTES = 1 << 30;
+
     /** No parameter sync. */
     public static final Chunks NONE = new Chunks(0, 0);
 
@@ -71,6 +74,10 @@ public record CollectiveShape(int ranks, int counters, Ring links, Ring pieces, 
     public Chunks {
       atLeast("slots for chunks", slots, 0);
       atLeast("bytes of a chunk", bytes, slots == 0 ? 0 : 64);
+      if (bytes > MOST_BYTES) {
+        throw new IllegalArgumentException(
+            "bytes of a chunk must be at most " + MOST_BYTES + ", but is " + bytes);
+      }
     }
   }
 }
