@@ -85,8 +85,8 @@ class SignalAccessTest {
   void aSignalIsStoredWithRelease() throws IOException {
     String source = Files.readString(SOURCES.resolve("transport/shm/ShmTransport.java"));
     assertThat(source)
-        .contains("LONG.setRelease(windows[peer], remoteOffset, value)")
-        .contains("INT.setRelease(windows[peer], remoteOffset, value)");
+        .contains("LONG.setRelease(window(peer), remoteOffset, value)")
+        .contains("INT.setRelease(window(peer), remoteOffset, value)");
   }
 
   @Test

@@ -4,8 +4,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.bootstrap.Group;
 import org.verbena.transport.PeerState;
 import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
@@ -26,23 +27,31 @@ public final class ShmTransport implements Transport {
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
   private final int rank;
-  private final WindowFile[] files;
-  private final ControlBlock[] controls;
-  private final MemorySegment[] windows;
+  // At [peer]; null where a peer does not share this machine's memory.
+  private final @Nullable WindowFile[] files;
+  private final @Nullable ControlBlock[] controls;
+  private final @Nullable MemorySegment[] windows;
+
+  private final ControlBlock control;
+  private final MemorySegment window;
   private boolean closed;
   private boolean failed;
 
-  ShmTransport(int rank, List<WindowFile> files) {
+  ShmTransport(int rank, @Nullable WindowFile[] files) {
     this.rank = rank;
-    this.files = files.toArray(WindowFile[]::new);
-    this.controls = new ControlBlock[files.size()];
-    this.windows = new MemorySegment[files.size()];
-    long control = ControlBlock.bytes(files.size());
-    for (int peer = 0; peer < files.size(); peer++) {
-      MemorySegment memory = files.get(peer).memory();
-      controls[peer] = new ControlBlock(memory.asSlice(0, control));
-      windows[peer] = memory.asSlice(control);
+    this.files = files;
+    this.controls = new ControlBlock[files.length];
+    this.windows = new MemorySegment[files.length];
+    long controlBytes = ControlBlock.bytes(files.length);
+    for (int peer = 0; peer < files.length; peer++) {
+      WindowFile file = files[peer];
+      if (file != null) {
+        controls[peer] = new ControlBlock(file.memory().asSlice(0, controlBytes));
+        windows[peer] = file.memory().asSlice(controlBytes);
+      }
     }
+    control = Objects.requireNonNull(controls[rank]);
+    window = Objects.requireNonNull(windows[rank]);
   }
 
   /**
@@ -51,13 +60,30 @@ public final class ShmTransport implements Transport {
    * them.
    */
   public static TransportProvider provider() {
-    String directory = System.getenv("VERBENA_SHM_DIR");
-    return provider(Path.of(directory == null || directory.isEmpty() ? "/dev/shm" : directory));
+    return provider(directory());
   }
 
   /** Windows in this directory. */
   public static TransportProvider provider(Path directory) {
-    return new ShmProvider(directory);
+    return new ShmProvider(directory, false);
+  }
+
+  /**
+   * Opens windows of which only those are mapped that share this machine's memory; collective. The
+   * other peers are not {@linkplain #isDirect direct}, and nothing else can be done with them.
+   */
+  public static ShmTransport openPartly(Group group, long windowBytes) {
+    return openPartly(directory(), group, windowBytes);
+  }
+
+  /** The same with windows in this directory. */
+  public static ShmTransport openPartly(Path directory, Group group, long windowBytes) {
+    return new ShmProvider(directory, true).open(group, windowBytes);
+  }
+
+  private static Path directory() {
+    String directory = System.getenv("VERBENA_SHM_DIR");
+    return Path.of(directory == null || directory.isEmpty() ? "/dev/shm" : directory);
   }
 
   @Override
@@ -72,18 +98,26 @@ public final class ShmTransport implements Transport {
 
   @Override
   public MemorySegment window() {
-    return windows[rank];
+    return window;
+  }
+
+  private MemorySegment window(int peer) {
+    MemorySegment found = windows[peer];
+    if (found == null) {
+      throw new IllegalStateException(
+          "rank %d: rank %d does not share this machine's memory".formatted(rank, peer));
+    }
+    return found;
   }
 
   @Override
   public boolean isDirect(int peer) {
-    Objects.checkIndex(peer, windows.length);
-    return true;
+    return windows[peer] != null;
   }
 
   @Override
   public MemorySegment stage(int peer) {
-    return windows[peer];
+    return window(peer);
   }
 
   @Override
@@ -93,32 +127,32 @@ public final class ShmTransport implements Transport {
 
   @Override
   public void signalRelease(int peer, long remoteOffset, long value) {
-    LONG.setRelease(windows[peer], remoteOffset, value);
+    LONG.setRelease(window(peer), remoteOffset, value);
   }
 
   @Override
   public void signalIntRelease(int peer, long remoteOffset, int value) {
-    INT.setRelease(windows[peer], remoteOffset, value);
+    INT.setRelease(window(peer), remoteOffset, value);
   }
 
   @Override
   public long read(int peer, long remoteOffset, long localOffset, long bytes) {
-    MemorySegment.copy(windows[peer], remoteOffset, windows[rank], localOffset, bytes);
+    MemorySegment.copy(window(peer), remoteOffset, window, localOffset, bytes);
     return 0;
   }
 
   @Override
   public long fetchAndAdd(int peer, long remoteOffset, long delta, long localOffset) {
-    long before = (long) LONG.getAndAdd(windows[peer], remoteOffset, delta);
-    LONG.set(windows[rank], localOffset, before);
+    long before = (long) LONG.getAndAdd(window(peer), remoteOffset, delta);
+    LONG.set(window, localOffset, before);
     return 0;
   }
 
   @Override
   public long compareAndSwap(
       int peer, long remoteOffset, long expected, long value, long localOffset) {
-    long before = (long) LONG.compareAndExchange(windows[peer], remoteOffset, expected, value);
-    LONG.set(windows[rank], localOffset, before);
+    long before = (long) LONG.compareAndExchange(window(peer), remoteOffset, expected, value);
+    LONG.set(window, localOffset, before);
     return 0;
   }
 
@@ -129,34 +163,44 @@ public final class ShmTransport implements Transport {
 
   @Override
   public PeerState state(int peer) {
-    PeerState told = controls[rank].state(peer);
-    if (told.kind() != PeerState.Kind.ALIVE || peer == rank || files[peer].isOwnerAlive()) {
+    PeerState told = control.state(peer);
+    WindowFile file = files[peer];
+    if (told.kind() != PeerState.Kind.ALIVE
+        || peer == rank
+        || file == null
+        || file.isOwnerAlive()) {
       return told;
     }
     // It may have closed just before it ended.
-    PeerState last = controls[rank].state(peer);
+    PeerState last = control.state(peer);
     return last.kind() == PeerState.Kind.ALIVE ? new PeerState(PeerState.Kind.DEAD, peer) : last;
   }
 
   @Override
   public void fail(int culprit) {
     failed = true;
-    for (ControlBlock control : controls) {
-      control.markFailed(rank, culprit);
+    for (ControlBlock each : controls) {
+      if (each != null) {
+        each.markFailed(rank, culprit);
+      }
     }
   }
 
   @Override
   public void close() {
     if (!closed && !failed) {
-      for (ControlBlock control : controls) {
-        control.markClosed(rank);
+      for (ControlBlock each : controls) {
+        if (each != null) {
+          each.markClosed(rank);
+        }
       }
     }
     closed = true;
     // Tried again if it was refused before.
     for (WindowFile file : files) {
-      file.close();
+      if (file != null) {
+        file.close();
+      }
     }
   }
 }
