@@ -16,6 +16,7 @@ module org.verbena {
   exports org.verbena.layout;
   exports org.verbena.moe;
   exports org.verbena.transport;
+  exports org.verbena.transport.rdma;
   exports org.verbena.transport.shm;
   exports org.verbena.verbs;
 

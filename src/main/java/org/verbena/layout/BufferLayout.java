@@ -270,6 +270,31 @@ public final class BufferLayout {
     return at(half, send(combineSend)) + slot(peer, slot) * rowBytes;
   }
 
+  /** What lies in a range of the buffer, in words: its region, half and slots. */
+  public String describe(long offset, long bytes) {
+    for (Region region : regions) {
+      long within = offset - region.offset();
+      if (within >= 0 && within < region.bytes()) {
+        String where = "%s of half %d".formatted(region.name(), region.half());
+        long last = within + Math.max(bytes, 1) - 1;
+        return switch (region.name()) {
+          case "dispatch receive" -> where + slots(within / messageBytes, last / messageBytes);
+          case "combine receive" -> where + slots(within / rowBytes, last / rowBytes);
+          case "routing receive" ->
+              where
+                  + slots(
+                      within % routingStride / entriesBytes, last % routingStride / entriesBytes);
+          default -> where;
+        };
+      }
+    }
+    return "offset %d".formatted(offset);
+  }
+
+  private String slots(long first, long last) {
+    return ", slots %d to %d".formatted(first % tokens, last % tokens);
+  }
+
   private long at(int half, long base) {
     check("half", half, options.halves());
     return half * halfBytes + base;

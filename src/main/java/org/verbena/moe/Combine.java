@@ -63,6 +63,10 @@ final class Combine {
     isComplete = new boolean[anyOrder ? shape.ranks() * shape.tokens() : 0];
   }
 
+  private static int channel(Round round) {
+    return 2 * round.half + 1;
+  }
+
   /** Waits until rows may be put where they leave from. */
   void begin(Round round) {
     wait.start("combine send", round.epoch);
@@ -81,6 +85,7 @@ final class Combine {
 
   /** Sends all rows, each the weighted sum of its entries in the experts' output. */
   void sendSums(Round round, MemorySegment output) {
+    transport.channel(channel(round));
     for (int i = 1; i <= shape.ranks(); i++) {
       int peer = (transport.rank() + i) % shape.ranks();
       int rows = round.index.rows(peer);
@@ -121,6 +126,7 @@ final class Combine {
 
   /** A row is where it leaves from: send it, or the chunk that it ends, and say so. */
   void complete(Round round, int peer, int slot) {
+    transport.channel(channel(round));
     if (anyOrder) {
       completeAnyOrder(round, peer, slot);
       return;
@@ -157,6 +163,7 @@ final class Combine {
 
   /** Completes the rows that are not yet, and sends the closing signals of all peers. */
   void finish(Round round) {
+    transport.channel(channel(round));
     for (int i = 1; i <= shape.ranks(); i++) {
       int peer = (transport.rank() + i) % shape.ranks();
       close(round, peer);
@@ -295,11 +302,15 @@ final class Combine {
     return word;
   }
 
-  /** Clears this half's flags, so that none is taken for one of 2^31 rounds ago. */
+  /**
+   * Clears this half's flags, so that none is taken for one of 2^31 rounds ago. The peers do so in
+   * the same round, before they receive this rank's dispatch and so before this rank's combine.
+   */
   void clearFlags(Round round) {
     for (int peer = 0; peer < shape.ranks(); peer++) {
       for (int slot = 0; slot < shape.tokens(); slot++) {
         INT.setRelease(transport.window(), layout.combineFlag(round.half, peer, slot), 0);
+        transport.resetSignal(peer, layout.combineFlag(round.half, transport.rank(), slot));
       }
     }
   }

@@ -51,6 +51,7 @@ final class Dispatch {
 
   /** Sends a routed round: to each peer its rows, then how many they were. */
   void send(Round round, MemorySegment tokens, MemorySegment experts, MemorySegment weights) {
+    transport.channel(2 * round.half);
     for (int i = 1; i <= shape.ranks(); i++) {
       // Each rank begins with another peer, so that not all write to the same one.
       int peer = (transport.rank() + i) % shape.ranks();

@@ -11,6 +11,7 @@ import org.verbena.layout.ExchangeShape;
 import org.verbena.layout.LayoutOptions;
 import org.verbena.moe.ExchangeConfig.CombineOrder;
 import org.verbena.transport.PeerException;
+import org.verbena.transport.Traffic;
 import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
 import org.verbena.transport.Wait;
@@ -108,7 +109,7 @@ public final class Exchange implements AutoCloseable {
     for (int half = 0; half < rounds.length; half++) {
       rounds[half] = new Round(half, shape, placement, rank);
     }
-    Wait wait = new Wait(transport, config.idleStrategy(), config.timeout());
+    Wait wait = new Wait(transport, config.idleStrategy(transport), config.timeout());
     boolean anyOrder = config.combineOrder() == CombineOrder.ANY_ORDER;
     dispatch =
         new Dispatch(
@@ -182,6 +183,16 @@ public final class Exchange implements AutoCloseable {
     return layout;
   }
 
+  /** How bytes reach a rank, in words: for RDMA with device, GID and MTU. */
+  public String path(int peer) {
+    return transport.path(Objects.checkIndex(peer, shape.ranks()));
+  }
+
+  /** What was posted to the network so far; read it from the thread that calls the exchange. */
+  public Traffic traffic() {
+    return transport.traffic();
+  }
+
   /** What this rank did so far; read it from the thread that calls the exchange. */
   public Counters counters() {
     return counters;
@@ -228,7 +239,7 @@ public final class Exchange implements AutoCloseable {
       nextEpoch++;
       return epoch;
     } catch (PeerException e) {
-      throw failed(e);
+      throw failed("dispatch send", nextEpoch, e);
     } finally {
       leave();
     }
@@ -252,7 +263,11 @@ public final class Exchange implements AutoCloseable {
   public boolean isDispatchReady(long epoch) {
     enter();
     try {
-      return dispatch.isReady(round("dispatch readiness", epoch, Round.Phase.DISPATCH_SENT));
+      Round round = round("dispatch readiness", epoch, Round.Phase.DISPATCH_SENT);
+      transport.progress();
+      return dispatch.isReady(round);
+    } catch (PeerException e) {
+      throw failed("dispatch readiness", epoch, e);
     } catch (ExchangeException e) {
       throw failed(e);
     } finally {
@@ -281,7 +296,7 @@ public final class Exchange implements AutoCloseable {
       rows.bind(this, round);
       return rows;
     } catch (PeerException e) {
-      throw failed(e);
+      throw failed("dispatch receive", epoch, e);
     } catch (ExchangeException e) {
       throw failed(e);
     } finally {
@@ -311,7 +326,7 @@ public final class Exchange implements AutoCloseable {
       sending = false;
       round.phase = Round.Phase.COMBINE_SENT;
     } catch (PeerException e) {
-      throw failed(e);
+      throw failed("combine send", epoch, e);
     } finally {
       leave();
     }
@@ -333,7 +348,7 @@ public final class Exchange implements AutoCloseable {
       rows.bind(this, round);
       return rows;
     } catch (PeerException e) {
-      throw failed(e);
+      throw failed("combine begin", epoch, e);
     } finally {
       leave();
     }
@@ -350,6 +365,8 @@ public final class Exchange implements AutoCloseable {
       combine.finish(round);
       sending = false;
       round.phase = Round.Phase.COMBINE_SENT;
+    } catch (PeerException e) {
+      throw failed("combine finish", epoch, e);
     } finally {
       leave();
     }
@@ -359,7 +376,11 @@ public final class Exchange implements AutoCloseable {
   public boolean isCombineReady(long epoch) {
     enter();
     try {
-      return combine.isReady(round("combine readiness", epoch, Round.Phase.COMBINE_SENT));
+      Round round = round("combine readiness", epoch, Round.Phase.COMBINE_SENT);
+      transport.progress();
+      return combine.isReady(round);
+    } catch (PeerException e) {
+      throw failed("combine readiness", epoch, e);
     } catch (ExchangeException e) {
       throw failed(e);
     } finally {
@@ -382,7 +403,7 @@ public final class Exchange implements AutoCloseable {
       combine.receive(round, out);
       round.phase = Round.Phase.FREE;
     } catch (PeerException e) {
-      throw failed(e);
+      throw failed("combine receive", epoch, e);
     } catch (ExchangeException e) {
       throw failed(e);
     } finally {
@@ -451,6 +472,8 @@ public final class Exchange implements AutoCloseable {
       ExpertIndex index = round.index;
       int source = index.source(Objects.checkIndex(row, index.rows()));
       combine.complete(round, source, row - index.firstRow(source));
+    } catch (PeerException e) {
+      throw failed("combine send", round.epoch, e);
     } finally {
       leave();
     }
@@ -511,9 +534,24 @@ public final class Exchange implements AutoCloseable {
     BUSY.setRelease(this, false);
   }
 
-  private PeerException failed(PeerException e) {
-    failure = e;
-    return e;
+  private PeerException failed(String operation, long epoch, PeerException e) {
+    transport.fail(e.peer());
+    PeerException told = e;
+    if (e.bytes() > 0) {
+      told =
+          new PeerException(
+              e.peer(),
+              "rank %d: %s of epoch %d: %s: %s"
+                  .formatted(
+                      rank(),
+                      operation,
+                      epoch,
+                      layout.describe(e.offset(), e.bytes()),
+                      e.getMessage()));
+      told.initCause(e);
+    }
+    failure = told;
+    return told;
   }
 
   private ExchangeException failed(ExchangeException e) {

@@ -9,6 +9,7 @@ import org.verbena.layout.BufferLayout;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.layout.LayoutOptions;
 import org.verbena.transport.IdleStrategy;
+import org.verbena.transport.Transport;
 
 /**
  * How an exchange is set up. What ranks must agree on is compared when it is opened; the timeout,
@@ -109,9 +110,9 @@ public final class ExchangeConfig {
     return new LayoutOptions(kind, halves(), compact(), scale());
   }
 
-  IdleStrategy idleStrategy() {
+  IdleStrategy idleStrategy(Transport transport) {
     IdleStrategy chosen = settings.idleStrategy;
-    return chosen == null ? IdleStrategy.forRanks(shape().ranks()) : chosen;
+    return chosen == null ? transport.idleStrategy() : chosen;
   }
 
   long firstEpoch() {
@@ -227,7 +228,7 @@ public final class ExchangeConfig {
       return this;
     }
 
-    /** What to do between two looks at a signal; spins, yields, then parks unless set. */
+    /** What to do between two looks at a signal; unless set, what suits the transport. */
     public Builder idleStrategy(IdleStrategy idleStrategy) {
       this.idleStrategy = idleStrategy;
       return this;

@@ -51,4 +51,15 @@ public interface IdleStrategy {
     boolean crowded = localRanks > Runtime.getRuntime().availableProcessors();
     return crowded ? backoff(0, 50, 500_000) : backoff(5_000, 50, 500_000);
   }
+
+  /**
+   * The default where a network brings what is waited for: backs off at once unless each rank has a
+   * second processor, for a network in software needs one, and a waiter that spins takes it away.
+   *
+   * @param localRanks ranks that share this machine
+   */
+  static IdleStrategy forNetwork(int localRanks) {
+    boolean crowded = 2 * localRanks >= Runtime.getRuntime().availableProcessors();
+    return crowded ? backoff(0, 10, 250_000) : backoff(5_000, 50, 500_000);
+  }
 }

@@ -10,14 +10,38 @@ public final class PeerException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final int peer;
+  private final long offset;
+  private final long bytes;
 
   public PeerException(int peer, String message) {
+    this(peer, message, 0, 0);
+  }
+
+  /**
+   * An operation on a peer's window failed.
+   *
+   * @param offset of what it was for in that window
+   * @param bytes how long that is; 0 if it is not known
+   */
+  public PeerException(int peer, String message, long offset, long bytes) {
     super(message);
     this.peer = peer;
+    this.offset = offset;
+    this.bytes = bytes;
   }
 
   /** The rank that is the cause; not always the one that was waited for. */
   public int peer() {
     return peer;
+  }
+
+  /** Where in the peer's window an operation failed, if {@link #bytes} is not 0. */
+  public long offset() {
+    return offset;
+  }
+
+  /** The length of the operation that failed, or 0. */
+  public long bytes() {
+    return bytes;
   }
 }

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <p><b>Order.</b> What is written to a peer, and then signalled to the same peer, is visible there
  * to whoever reads the signal with acquire and finds the new value. Nothing is said about the order
- * of writes and signals to different peers.
+ * of writes and signals to different peers, or of different {@linkplain #channel channels}.
  *
  * <p><b>Local memory.</b> Memory that a write reads from may be changed again once {@link
  * #isComplete} says so for the ticket of that write.
@@ -81,12 +81,47 @@ public interface Transport extends AutoCloseable {
   long compareAndSwap(int peer, long remoteOffset, long expected, long value, long localOffset);
 
   /**
-   * Whether the operation of this ticket, and all to this peer before it, is complete. Does not
-   * block, and makes progress. 0 is the ticket of nothing, and always complete.
+   * Whether the operation of this ticket, and all to this peer and channel before it, is complete.
+   * Does not block, and makes progress. 0 is the ticket of nothing, and always complete.
    *
    * @throws PeerException if an operation to this peer failed
    */
   boolean isComplete(int peer, long ticket);
+
+  /**
+   * Chooses the channel of what follows, 0 unless set. A signal speaks for what was written to its
+   * peer on its own channel; a transport may carry channels side by side.
+   */
+  default void channel(int channel) {}
+
+  /**
+   * Says that a peer itself has set a word to 0 in which this rank signals to it.
+   *
+   * @param remoteOffset of the word, of 32 bits
+   */
+  default void resetSignal(int peer, long remoteOffset) {}
+
+  /**
+   * Takes note of what the network tells; to be called by who waits for a signal, between looks.
+   *
+   * @throws PeerException if an operation failed; the others are told by {@link #fail}
+   */
+  default void progress() {}
+
+  /** What suits a thread that waits on this transport. */
+  default IdleStrategy idleStrategy() {
+    return IdleStrategy.forRanks(size());
+  }
+
+  /** How bytes reach a peer, in words for people. */
+  default String path(int peer) {
+    return peer == rank() ? "own memory" : "shared memory";
+  }
+
+  /** What was posted to the network so far. */
+  default Traffic traffic() {
+    return Traffic.NONE;
+  }
 
   /**
    * What is known of a peer without waiting for it. May cost a system call: for waits that have
@@ -96,7 +131,7 @@ public interface Transport extends AutoCloseable {
 
   /**
    * Tells all peers that this rank gives up because of a peer, so that they need not wait for it.
-   * The transport can then only be closed.
+   * The transport can then only be closed. Only the first call counts.
    */
   void fail(int culprit);
 

@@ -53,6 +53,7 @@ public final class Wait {
    * @throws WaitInterruptedException if the thread is interrupted
    */
   public void pause(int peer) {
+    transport.progress();
     idleStrategy.idle(pauses);
     pauses = pauses == Integer.MAX_VALUE ? pauses : pauses + 1;
     if ((pauses & 63) == 0 || pauses > 1_000) {

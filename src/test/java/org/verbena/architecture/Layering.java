@@ -29,6 +29,7 @@ record Layering(String root, Map<String, Set<String>> allowed) {
                       "layout",
                       "moe",
                       "transport",
+                      "transport.rdma",
                       "transport.shm",
                       "verbs")),
               Map.entry("acceptance", Set.of("layout", "moe")),
@@ -38,6 +39,7 @@ record Layering(String root, Map<String, Set<String>> allowed) {
               Map.entry("layout", Set.of()),
               Map.entry("moe", Set.of("bootstrap", "layout", "transport")),
               Map.entry("transport", Set.of("bootstrap")),
+              Map.entry("transport.rdma", Set.of("bootstrap", "transport", "verbs")),
               Map.entry("transport.shm", Set.of("bootstrap", "transport")),
               Map.entry("verbs", Set.of("ffi"))));
 
