@@ -42,6 +42,18 @@ final class Addresses {
         .toList();
   }
 
+  /** Throws if a rank without a secret would talk to whoever is on a network. */
+  static void checkReach(Membership membership, InetSocketAddress address) {
+    InetAddress host = address.getAddress();
+    if (membership.secret().isEmpty() && !membership.insecure() && !host.isLoopbackAddress()) {
+      throw new GroupException(
+          String.format(
+              "%s is not loopback, and this rank has no secret by which members know each other; %s;"
+                  + " or let everyone in who can connect: --insecure, VERBENA_INSECURE=1",
+              address, Secret.ADVICE));
+    }
+  }
+
   private static boolean isLoopback(String host) {
     return host.equals("localhost") || host.startsWith("127.") || host.equals("::1");
   }

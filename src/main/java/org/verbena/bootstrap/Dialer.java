@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class Dialer {
   private static final Duration CONNECT = Duration.ofSeconds(2);
   private static final Duration ANSWER = Duration.ofSeconds(5);
+  private static final String ADVICE = Secret.ADVICE;
 
   /** From a name to addresses; asked again at each try. */
   interface Resolver {
@@ -76,6 +77,7 @@ final class Dialer {
       throws IOException, InterruptedException {
     IOException last = new UnknownHostException("no address");
     for (InetSocketAddress address : addresses) {
+      Addresses.checkReach(membership, address);
       SocketChannel channel = SocketChannel.open();
       boolean joined = false;
       try {
@@ -104,7 +106,8 @@ final class Dialer {
   /** Returns when the group is complete. */
   private void introduce(Connection connection, String job)
       throws IOException, InterruptedException {
-    if (!(next(connection, soon(ANSWER)) instanceof Message.Greeting(int version))) {
+    if (!(next(connection, soon(ANSWER))
+        instanceof Message.Greeting(int version, byte[] challenge))) {
       throw new ProtocolException("no greeting; another program listens there");
     }
     if (version != Message.VERSION) {
@@ -114,6 +117,7 @@ final class Dialer {
                   + " from the same build",
               version, Message.VERSION));
     }
+    prove(connection, challenge);
     connection.trust();
     connection.send(
         new Message.Hello(
@@ -136,6 +140,32 @@ final class Dialer {
         case null -> throw new SocketTimeoutException("no answer");
         default -> throw new ProtocolException("no answer to hello");
       }
+    }
+  }
+
+  /** Returns when each side knows that the other has the secret, if there is one. */
+  private void prove(Connection connection, byte[] challenge)
+      throws IOException, InterruptedException {
+    if (membership.secret().isEmpty()) {
+      if (challenge.length == 0) {
+        return;
+      }
+      throw new ConnectException("rank 0 asks for a secret, and this rank has none; " + ADVICE);
+    }
+    if (challenge.length == 0) {
+      throw new ConnectException("this rank has a secret, and rank 0 asks for none; " + ADVICE);
+    }
+    Secret secret = membership.secret().get();
+    byte[] mine = Secret.challenge();
+    connection.send(new Message.Response(mine, secret.proof(Secret.Side.DIALER, challenge, mine)));
+    switch (next(connection, soon(ANSWER))) {
+      case Message.Confirmation(byte[] proof)
+          when secret.accepts(proof, Secret.Side.LISTENER, challenge, mine) -> {}
+      case Message.Confirmation _ ->
+          throw new ConnectException("who listens there has another secret; " + ADVICE);
+      case Message.Refusal _ -> throw new ConnectException("rank 0 has another secret; " + ADVICE);
+      case null -> throw new SocketTimeoutException("no answer to a challenge");
+      default -> throw new ProtocolException("no answer to a challenge");
     }
   }
 

@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * VERBENA_LOCAL_RANK}, {@code VERBENA_LOCAL_SIZE}, {@code VERBENA_JOB} and {@code
  * VERBENA_RENDEZVOUS}. An empty variable counts as not set.
  *
+ * <p>The {@linkplain Secret secret} is {@code VERBENA_SECRET} or in the file {@code
+ * VERBENA_SECRET_FILE}; {@code VERBENA_INSECURE=1} lets ranks do without one.
+ *
  * <p>The rendezvous is {@code VERBENA_RENDEZVOUS}, or else {@code MASTER_ADDR} and the port after
  * {@code MASTER_PORT} (29500 unless set): {@code MASTER_PORT} itself belongs to the engine, whose
  * launcher may hold it already. Only where neither is set, the launcher's own rule applies.
@@ -138,7 +141,9 @@ public enum Launcher {
         integer(environment, "VERBENA_LOCAL_RANK", localRank),
         localSize,
         job,
-        findRendezvous(environment, job, oneHost));
+        findRendezvous(environment, job, oneHost),
+        Secret.fromEnvironment(environment),
+        integer(environment, "VERBENA_INSECURE").orElse(0) != 0);
   }
 
   /** What the launcher calls this run; empty if it has no name for it. */

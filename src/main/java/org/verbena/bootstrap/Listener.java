@@ -23,8 +23,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Rank 0 while the group forms: it lets members in and keeps strangers out. Whoever connects has a
- * few seconds to say who it is, is checked before anything changes, and takes no place by being
- * refused. A member whose connection ends before the group is complete gives its place back.
+ * few seconds to prove that it belongs, if the group has a secret, and to say who it is. It is
+ * checked before anything changes, and takes no place by being refused. A member whose connection
+ * ends before the group is complete gives its place back.
  */
 final class Listener implements Closeable {
   private static final System.Logger LOG = System.getLogger(Listener.class.getName());
@@ -41,10 +42,16 @@ final class Listener implements Closeable {
   private final ServerSocketChannel channel;
   private final @Nullable Published published;
   private final String job;
-  private final SequencedMap<Connection, Deadline> strangers = new LinkedHashMap<>();
+  private final SequencedMap<Connection, Newcomer> strangers = new LinkedHashMap<>();
   private final @Nullable Connection[] members;
   private final long[] processes;
   private final Set<String> refusals = new LinkedHashSet<>();
+  private int unproven;
+  private String lastUnproven = "";
+
+  /** Who has connected and not said who it is, by when it must, and what it was asked. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  private record Newcomer(Deadline deadline, byte[] challenge, boolean proven) {}
 
   /** Listens, and publishes where if the rendezvous is a file. */
   Listener(Membership membership, Selector selector, Deadline deadline)
@@ -69,6 +76,7 @@ final class Listener implements Closeable {
   private static ServerSocketChannel bind(Membership membership, Deadline deadline)
       throws IOException, InterruptedException {
     InetSocketAddress address = Addresses.toListen(membership);
+    Addresses.checkReach(membership, address);
     Backoff backoff = new Backoff();
     while (true) {
       ServerSocketChannel channel = ServerSocketChannel.open();
@@ -134,8 +142,10 @@ final class Listener implements Closeable {
     for (SocketChannel found = channel.accept(); found != null; found = channel.accept()) {
       try {
         Connection stranger = new Connection(found, selector);
-        strangers.put(stranger, Deadline.in(INTRODUCTION));
-        stranger.send(new Message.Greeting(Message.VERSION));
+        boolean proven = membership.secret().isEmpty();
+        byte[] challenge = proven ? new byte[0] : Secret.challenge();
+        strangers.put(stranger, new Newcomer(Deadline.in(INTRODUCTION), challenge, proven));
+        stranger.send(new Message.Greeting(Message.VERSION, challenge));
         if (strangers.size() > MAX_STRANGERS) {
           drop(strangers.firstEntry().getKey());
         }
@@ -149,14 +159,33 @@ final class Listener implements Closeable {
     try {
       connection.flush();
       Message message = connection.poll();
-      if (message instanceof Message.Hello hello && strangers.containsKey(connection)) {
-        receive(connection, hello);
-      } else if (message != null) {
-        drop(connection); // members have nothing to say yet, strangers nothing but hello
+      Newcomer newcomer = strangers.get(connection);
+      switch (message) {
+        case null -> {}
+        case Message.Response response when newcomer != null && !newcomer.proven() ->
+            check(connection, newcomer, response);
+        case Message.Hello hello when newcomer != null && newcomer.proven() ->
+            receive(connection, hello);
+        default -> drop(connection); // members have nothing to say yet, strangers nothing else
       }
     } catch (IOException _) {
       drop(connection);
     }
+  }
+
+  private void check(Connection stranger, Newcomer newcomer, Message.Response response)
+      throws IOException {
+    Secret secret = membership.secret().orElseThrow();
+    byte[] mine = newcomer.challenge();
+    byte[] theirs = response.challenge();
+    if (!secret.accepts(response.proof(), Secret.Side.DIALER, mine, theirs)) {
+      stranger.send(new Message.Refusal(true, "")); // a reason would tell something to a stranger
+      drop(stranger);
+      return;
+    }
+    strangers.put(stranger, new Newcomer(newcomer.deadline(), mine, true));
+    byte[] proof = secret.proof(Secret.Side.LISTENER, mine, theirs);
+    stranger.send(new Message.Confirmation(proof));
   }
 
   private void receive(Connection stranger, Message.Hello hello) throws IOException {
@@ -230,7 +259,11 @@ final class Listener implements Closeable {
 
   private void drop(Connection connection) {
     connection.close();
-    strangers.remove(connection);
+    Newcomer newcomer = strangers.remove(connection);
+    if (newcomer != null && !newcomer.proven()) {
+      unproven++;
+      lastUnproven = connection.peer();
+    }
     for (int rank = 0; rank < members.length; rank++) {
       if (members[rank] == connection) {
         members[rank] = null;
@@ -241,14 +274,14 @@ final class Listener implements Closeable {
 
   private void expire() {
     strangers.entrySet().stream()
-        .filter(entry -> entry.getValue().passed())
+        .filter(entry -> entry.getValue().deadline().passed())
         .map(Map.Entry::getKey)
         .toList()
         .forEach(this::drop);
   }
 
   private Deadline nextExpiry(Deadline deadline) {
-    return strangers.values().stream().reduce(deadline, Deadline::earlier);
+    return strangers.values().stream().map(Newcomer::deadline).reduce(deadline, Deadline::earlier);
   }
 
   private List<Integer> missing() {
@@ -259,6 +292,13 @@ final class Listener implements Closeable {
     StringBuilder reason = new StringBuilder(Ranks.name(missing()) + " did not come in time");
     if (!refusals.isEmpty()) {
       reason.append("; refused: ").append(String.join("; ", refusals));
+    }
+    if (unproven > 0) {
+      reason.append(
+          String.format(
+              "; %d connections have not proven that they belong, the last from %s; if that is a"
+                  + " rank, %s",
+              unproven, lastUnproven, Secret.ADVICE));
     }
     if (published != null
         && membership.rendezvous() instanceof Rendezvous.InFile(var path)

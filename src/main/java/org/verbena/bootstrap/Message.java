@@ -15,12 +15,13 @@ import java.util.List;
  * What ranks say to each other over TCP. A message is a frame: the length of what follows (int, big
  * endian), one byte for the kind, then the fields.
  *
- * <p>Rank 0 speaks first: {@link Greeting}, then the other answers with {@link Hello}. A challenge
- * and its answer can so be added to these two before anything about the group is said.
+ * <p>Rank 0 speaks first: {@link Greeting}. Where the group has a secret, {@link Response} and
+ * {@link Confirmation} follow, which prove to each side that the other knows it. Only then does the
+ * other say who it is: {@link Hello}.
  */
 sealed interface Message {
   /** The version of these messages and of their order. */
-  int VERSION = 1;
+  int VERSION = 2;
 
   /** The most bytes that a frame has before its sender is known to be a member. */
   int MAX_STRANGER_BYTES = 8 << 10;
@@ -31,8 +32,17 @@ sealed interface Message {
   /** The first bytes of the fields of greeting and hello: "VRBN". */
   int MAGIC = 0x5652424E;
 
-  /** Rank 0, at once to whoever connects. */
-  record Greeting(int version) implements Message {}
+  /** Rank 0, at once to whoever connects; the challenge is empty if rank 0 has no secret. */
+  @SuppressWarnings("ArrayRecordComponent") // messages are never compared
+  record Greeting(int version, byte[] challenge) implements Message {}
+
+  /** Who connected answers the challenge, and challenges in turn. */
+  @SuppressWarnings("ArrayRecordComponent")
+  record Response(byte[] challenge, byte[] proof) implements Message {}
+
+  /** Rank 0 answers that challenge. */
+  @SuppressWarnings("ArrayRecordComponent")
+  record Confirmation(byte[] proof) implements Message {}
 
   /** Who connected; {@code process} is its id, for messages only. */
   record Hello(int version, int rank, int size, String job, long process) implements Message {}
@@ -59,10 +69,21 @@ sealed interface Message {
     try (DataOutputStream out = new DataOutputStream(frame)) {
       out.writeInt(0);
       switch (message) {
-        case Greeting(int version) -> {
+        case Greeting(int version, byte[] challenge) -> {
           out.writeByte(1);
           out.writeInt(MAGIC);
           out.writeInt(version);
+          out.writeBoolean(challenge.length > 0);
+          out.write(challenge);
+        }
+        case Response(byte[] challenge, byte[] proof) -> {
+          out.writeByte(8);
+          out.write(challenge);
+          out.write(proof);
+        }
+        case Confirmation(byte[] proof) -> {
+          out.writeByte(9);
+          out.write(proof);
         }
         case Hello(int version, int rank, int size, String job, long process) -> {
           out.writeByte(2);
@@ -110,7 +131,14 @@ sealed interface Message {
     try {
       Message message =
           switch (in.readByte()) {
-            case 1 -> new Greeting(version(in));
+            case 1 -> {
+              int version = version(in);
+              // Another version's greeting may go on in another way; its number is all that counts.
+              yield version == VERSION
+                  ? new Greeting(
+                      version, exactly(in, in.readBoolean() ? Secret.CHALLENGE_BYTES : 0))
+                  : new Greeting(version, in.readAllBytes());
+            }
             case 2 ->
                 new Hello(version(in), in.readInt(), in.readInt(), in.readUTF(), in.readLong());
             case 3 -> new Refusal(in.readBoolean(), in.readUTF());
@@ -124,6 +152,9 @@ sealed interface Message {
             case 5 -> new Part(in.readInt(), in.readUTF(), in.readAllBytes());
             case 6 -> new Broken(in.readUTF());
             case 7 -> new Bye();
+            case 8 ->
+                new Response(exactly(in, Secret.CHALLENGE_BYTES), exactly(in, Secret.PROOF_BYTES));
+            case 9 -> new Confirmation(exactly(in, Secret.PROOF_BYTES));
             default -> throw new ProtocolException("a message of no known kind");
           };
       if (in.available() > 0) {
@@ -135,6 +166,12 @@ sealed interface Message {
     } catch (IOException _) {
       throw new ProtocolException("a message cut short");
     }
+  }
+
+  private static byte[] exactly(DataInputStream in, int count) throws IOException {
+    byte[] bytes = new byte[count];
+    in.readFully(bytes);
+    return bytes;
   }
 
   private static int version(DataInputStream in) throws IOException {

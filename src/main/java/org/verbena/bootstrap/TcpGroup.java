@@ -14,10 +14,15 @@ import org.jspecify.annotations.Nullable;
  * A group of processes over TCP. Ranks start in any order; all connect to rank 0, which in every
  * collective call passes on to each what the others give. Nothing runs between the calls.
  *
- * <p>Whoever reaches the rendezvous and says the right job, size and a free rank is let in: the
- * network, or a rendezvous on loopback, must keep others away.
+ * <p>Ranks that have a {@linkplain Membership#secret secret} prove to each other that they know it
+ * before they say anything else, and refuse who does not. Without one they form groups on loopback
+ * only, unless told that they may be {@linkplain Membership#insecure insecure}: then whoever
+ * reaches the rendezvous and says the right job, size and a free rank is let in. What members say
+ * is not encrypted, as what they write by RDMA is not.
  */
 public final class TcpGroup implements Group {
+  private static final System.Logger LOG = System.getLogger(TcpGroup.class.getName());
+
   private final Membership membership;
   private final Duration timeout;
   private final Selector selector;
@@ -48,7 +53,8 @@ public final class TcpGroup implements Group {
    * @param forming how long to wait for the other ranks to start
    * @param timeout the deadline of each later call
    * @throws GroupException if ranks are missing at the deadline (they are named), if another
-   *     process has this rank's place, if the sizes of the group differ, or on an interrupt
+   *     process has this rank's place, if the sizes of the group differ, if there is no secret
+   *     where one is needed, or on an interrupt
    */
   public static TcpGroup join(Membership membership, Duration forming, Duration timeout) {
     return join(membership, forming, timeout, InetAddress::getAllByName);
@@ -82,6 +88,14 @@ public final class TcpGroup implements Group {
       throws IOException, InterruptedException {
     if (size() == 1) {
       return;
+    }
+    if (membership.secret().isEmpty() && membership.insecure()) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "rank {0} of {1} takes part without a secret (insecure): whoever reaches rank 0 can join"
+              + " the group, and learn addresses and keys",
+          rank(),
+          size());
     }
     if (rank() != 0) {
       connections.add(new Dialer(membership, selector, deadline, resolver).dial());

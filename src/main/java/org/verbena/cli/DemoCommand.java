@@ -56,6 +56,8 @@ final class DemoCommand implements Callable<Integer> {
           "Be one rank of the group that a launcher has started, instead of starting one.")
   private boolean join;
 
+  @Mixin private SecretOptions secret;
+
   @Spec private CommandSpec spec;
 
   @Override
@@ -90,6 +92,7 @@ final class DemoCommand implements Callable<Integer> {
     Duration limit = Duration.ofSeconds(timeout);
     return RankJob.join(
         spec,
+        secret,
         shape.ranks(),
         limit,
         group -> {

@@ -1,10 +1,10 @@
 package org.verbena.cli;
 
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bootstrap.Membership;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Options of the commands that join a group; each goes before what the launcher has set. */
@@ -31,9 +31,11 @@ final class GroupOptions {
       description = "Seconds to wait for the other ranks (default: ${DEFAULT-VALUE}).")
   private int timeout;
 
+  @Mixin private SecretOptions secret;
+
   /** Who this process is; throws IllegalArgumentException if that is not told, or wrong. */
   Membership membership(Map<String, String> environment) {
-    Map<String, String> variables = new HashMap<>(environment);
+    Map<String, String> variables = secret.over(environment);
     put(variables, "VERBENA_RANK", rank);
     put(variables, "VERBENA_SIZE", size);
     put(variables, "VERBENA_RENDEZVOUS", rendezvous);

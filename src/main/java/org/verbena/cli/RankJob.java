@@ -40,10 +40,10 @@ final class RankJob {
   }
 
   /** Joins the group that a launcher has started, and does a rank's part. */
-  static int join(CommandSpec spec, int ranks, Duration timeout, Part part) {
+  static int join(CommandSpec spec, SecretOptions secret, int ranks, Duration timeout, Part part) {
     Membership membership;
     try {
-      membership = Membership.fromEnvironment(System.getenv());
+      membership = Membership.fromEnvironment(secret.over(System.getenv()));
       if (membership.size() != ranks) {
         throw new IllegalArgumentException(
             "the command is for %d ranks, but the launcher started %d"

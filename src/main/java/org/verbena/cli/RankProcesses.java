@@ -19,6 +19,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.verbena.bootstrap.Membership;
 import org.verbena.bootstrap.Rendezvous;
+import org.verbena.bootstrap.Secret;
 
 /**
  * The ranks of a group as processes of this host, which live and end together.
@@ -70,15 +71,16 @@ final class RankProcesses implements AutoCloseable {
   }
 
   /**
-   * Starts a command once per rank. Each finds its {@link Membership} in its environment, and the
-   * variables of torchrun besides. {@code MASTER_PORT} was free a moment ago, which is all that can
-   * be said of it; groups of Verbena meet in a file instead.
+   * Starts a command once per rank. Each finds its {@link Membership} in its environment, with a
+   * secret of this group alone, and the variables of torchrun besides. {@code MASTER_PORT} was free
+   * a moment ago, which is all that can be said of it; groups of Verbena meet in a file instead.
    *
    * @throws IOException if a process cannot be started; none is left then
    */
   static RankProcesses start(int ranks, List<String> command, Output output) throws IOException {
     String job = UUID.randomUUID().toString();
     Path file = Path.of(System.getProperty("java.io.tmpdir"), "verbena-" + job + ".rendezvous");
+    Secret secret = Secret.random();
     int masterPort = freePort();
     List<String> guarded = new ArrayList<>(List.of("setsid", "sh", "-c", GUARDED, "sh"));
     guarded.addAll(command);
@@ -96,6 +98,7 @@ final class RankProcesses implements AutoCloseable {
                     OptionalInt.of(ranks),
                     job,
                     new Rendezvous.InFile(file))
+                .withSecret(secret)
                 .toEnvironment());
         environment.put("RANK", String.valueOf(rank));
         environment.put("WORLD_SIZE", String.valueOf(ranks));

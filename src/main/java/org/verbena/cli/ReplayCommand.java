@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.ExpertPlacement;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -81,6 +82,8 @@ final class ReplayCommand implements Callable<Integer> {
 
   @Option(names = "--join", description = "Be one rank of the group that a launcher has started.")
   private boolean join;
+
+  @Mixin private SecretOptions secret;
 
   @Spec private CommandSpec spec;
 
@@ -175,6 +178,7 @@ final class ReplayCommand implements Callable<Integer> {
     boolean scaled = expert == Expert.scale;
     return RankJob.join(
         spec,
+        secret,
         shape.ranks(),
         limit,
         group -> new ReplayRank(group, directory, shape, owners, scaled, limit).run(rounds));

@@ -13,7 +13,10 @@ import org.junit.jupiter.api.Test;
 class MessageTest {
   private static final List<Message> MESSAGES =
       List.of(
-          new Message.Greeting(1),
+          new Message.Greeting(Message.VERSION, new byte[0]),
+          new Message.Greeting(Message.VERSION, bytes(1)),
+          new Message.Response(bytes(2), bytes(3)),
+          new Message.Confirmation(bytes(4)),
           new Message.Hello(1, 2, 3, "job ü", 4711),
           new Message.Refusal(true, "stale"),
           new Message.Waiting(List.of()),
@@ -24,7 +27,7 @@ class MessageTest {
   @Test
   void messagesAreReadAsTheyWereWritten() throws Exception {
     for (Message message : MESSAGES) {
-      assertThat(Message.decode(fields(message))).isEqualTo(message);
+      assertThat(Message.decode(fields(message))).usingRecursiveComparison().isEqualTo(message);
     }
     Message part = new Message.Part(5, "keys", new byte[] {1, 2, 3});
     assertThat(Message.decode(fields(part)))
@@ -59,7 +62,7 @@ class MessageTest {
     for (int i = 0; i < 20_000; i++) {
       byte[] bytes = new byte[1 + random.nextInt(40)];
       random.nextBytes(bytes);
-      bytes[0] = (byte) random.nextInt(9);
+      bytes[0] = (byte) random.nextInt(11);
       try {
         Message.decode(bytes);
       } catch (ProtocolException _) {
@@ -67,6 +70,12 @@ class MessageTest {
       }
     }
     assertThat(refused).isGreaterThan(10_000);
+  }
+
+  private static byte[] bytes(int value) {
+    byte[] bytes = new byte[32];
+    Arrays.fill(bytes, (byte) value);
+    return bytes;
   }
 
   private static byte[] fields(Message message) {

@@ -1,5 +1,6 @@
 package org.verbena.bootstrap;
 
+import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -56,6 +57,19 @@ final class Stranger implements Closeable {
   Message read() throws IOException {
     DataInputStream in = new DataInputStream(socket.getInputStream());
     return Message.decode(in.readNBytes(in.readInt()));
+  }
+
+  /** All that the other side says until it ends the connection; fails if it does not. */
+  byte[] readToEnd() throws IOException {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    try {
+      for (int b = socket.getInputStream().read(); b >= 0; b = socket.getInputStream().read()) {
+        all.write(b);
+      }
+    } catch (SocketException _) {
+      // reset because it had not read all
+    }
+    return all.toByteArray();
   }
 
   /** Reads until the other side ends the connection; fails if it does not. */

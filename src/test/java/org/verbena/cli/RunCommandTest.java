@@ -3,6 +3,7 @@ package org.verbena.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -57,6 +58,22 @@ class RunCommandTest {
             "[3] unended");
     assertThat(lines("err"))
         .containsExactlyInAnyOrder("[0] oops", "[1] oops", "[2] oops", "[3] oops");
+  }
+
+  @Test
+  void allRanksGetOneSecretInTheirEnvironmentOnly() throws Exception {
+    Process run =
+        run(
+            "2",
+            "sh",
+            "-c",
+            "echo $VERBENA_SECRET >$DIR/$RANK.secret; cat /proc/*/cmdline >$DIR/$RANK.lines; true");
+    assertThat(exitCode(run)).isEqualTo(0);
+    String secret = Files.readString(dir.resolve("0.secret"));
+    assertThat(secret).hasSizeGreaterThan(32).isEqualTo(Files.readString(dir.resolve("1.secret")));
+    assertThat(Files.readString(dir.resolve("0.lines"), StandardCharsets.ISO_8859_1))
+        .contains(".lines") // this very command's
+        .doesNotContain(secret.strip());
   }
 
   @Test
