@@ -24,7 +24,8 @@ class SignalAccessTest {
       Pattern.compile(
           "(?:long (\\w+) = )?layout\\.(?:dispatchCount|combineProgress|combineFlag)\\(");
 
-  private static final Pattern ORDERED = Pattern.compile("(?:getAcquire|[rR]elease)\\(");
+  private static final Pattern ORDERED =
+      Pattern.compile("(?:getAcquire|[rR]elease|resetSignal)\\(");
 
   /** Every statement that uses a signal's offset in another way; none if all is well. */
   private static List<String> plainUses(String source) {
@@ -87,6 +88,22 @@ class SignalAccessTest {
     assertThat(source)
         .contains("LONG.setRelease(window(peer), remoteOffset, value)")
         .contains("INT.setRelease(window(peer), remoteOffset, value)");
+  }
+
+  /** The words that come by RDMA, and those that are stored for it. */
+  @Test
+  void wordsOfRdmaAreUsedWithAcquireAndReleaseOnly() throws IOException {
+    for (String file : List.of("ControlBlock", "Mailbox")) {
+      String source = Files.readString(SOURCES.resolve("transport/rdma/" + file + ".java"));
+      assertThat(source).contains("LONG.getAcquire(block");
+      assertThat(source).doesNotContain(".get(").doesNotContain(".set(");
+    }
+    String source = Files.readString(SOURCES.resolve("transport/rdma/RdmaTransport.java"));
+    assertThat(source)
+        .contains("LONG.setRelease(window.memory(), remoteOffset, value)")
+        .contains("INT.setRelease(window.memory(), remoteOffset, value)")
+        .doesNotContain(".get(ValueLayout")
+        .doesNotContain(".set(ValueLayout");
   }
 
   @Test

@@ -77,12 +77,7 @@ public final class Fabric implements AutoCloseable {
     /** Requests that were told to have ended: by a completion that was polled, of a later one. */
     long acknowledged;
 
-    Pair(
-        Arena arena,
-        int number,
-        MemorySegment cap,
-        Queue queue,
-        Queue receiveQueue) {
+    Pair(Arena arena, int number, MemorySegment cap, Queue queue, Queue receiveQueue) {
       this.number = number;
       sendDepth = ibv_qp_cap.max_send_wr(cap);
       receiveDepth = ibv_qp_cap.max_recv_wr(cap);
@@ -126,6 +121,7 @@ public final class Fabric implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final MemorySegment ops = arena.allocate(ibv_context_ops.layout());
   private final Map<Long, Queue> queuesByHandle = new HashMap<>();
+  private final Map<Long, Thread> openers = new HashMap<>();
   private final Map<Long, List<Pair>> pairsByContext = new HashMap<>();
   private final Map<Long, Long> contextOfDomain = new HashMap<>();
   private @Nullable Pair[] pairs = new Pair[16];
@@ -206,10 +202,14 @@ public final class Fabric implements AutoCloseable {
     return Verbs.open(control, selector);
   }
 
-  /** Ends the process that has opened the device like this: its queue pairs are gone at once. */
-  public synchronized void kill(PathChoice opened) {
-    for (Pair pair : pairsByContext.getOrDefault(opened.context().handle().address(), List.of())) {
-      pairs[pair.number - FIRST_PAIR] = null;
+  /** Ends this thread's rank as the end of its process would: its queue pairs are gone at once. */
+  public synchronized void killPairsOfThisThread() {
+    for (Map.Entry<Long, Thread> opener : openers.entrySet()) {
+      if (opener.getValue() == Thread.currentThread()) {
+        for (Pair pair : pairsByContext.getOrDefault(opener.getKey(), List.of())) {
+          pairs[pair.number - FIRST_PAIR] = null;
+        }
+      }
     }
   }
 
@@ -494,6 +494,7 @@ public final class Fabric implements AutoCloseable {
         MemorySegment context = arena.allocate(ibv_context.layout());
         ibv_context.ops(context).copyFrom(ops);
         pairsByContext.put(context.address(), new ArrayList<>());
+        openers.put(context.address(), Thread.currentThread());
         return context;
       }
     }
@@ -632,7 +633,8 @@ public final class Fabric implements AutoCloseable {
         ibv_qp.context(qp, MemorySegment.ofAddress(context));
         ibv_qp.qp_num(qp, FIRST_PAIR + pairCount);
         Pair pair =
-            new Pair(arena,
+            new Pair(
+                arena,
                 FIRST_PAIR + pairCount,
                 cap,
                 Objects.requireNonNull(

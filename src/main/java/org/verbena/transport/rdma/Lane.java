@@ -109,18 +109,15 @@ final class Lane {
     return posted - slots + pair.freeSends();
   }
 
-  /** Whether all is posted and has completed. */
-  boolean isIdle() {
-    return chain.size() == 0 && pair.freeSends() == slots;
-  }
-
-  /** Whether so many requests have completed; makes sure that they will. */
+  /** Whether so many requests have completed; makes sure that they will, where there are slots. */
   boolean hasCompleted(long requests) {
     if (completed() >= requests) {
       return true;
     }
     if (requests > posted) {
-      post(true);
+      if (pair.freeSends() - RESERVED >= chain.size()) {
+        post(true);
+      }
     } else if (requests > signaled) {
       link.probe(this);
     }

@@ -69,7 +69,10 @@ public record RdmaSettings(
     require("chunk", chunkBytes, 256, 1 << 30);
     require("queue-pairs", queuePairs, 1, 64);
     var _ = new PathSelector(device, port, gidIndex);
-    var _ = options(0);
+    var _ =
+        QueuePairOptions.DEFAULTS
+            .withRetries(timeout, retryCount, 0, rnrRetry)
+            .withTraffic(new Traffic(serviceLevel, trafficClass, 0, 1));
   }
 
   private static void require(String name, int value, int least, int most) {

@@ -42,6 +42,7 @@ import org.verbena.verbs.VerbsException;
  * <p>A ticket is the number of requests handed to a lane, and in its low bits the lane.
  */
 final class RdmaTransport implements Transport {
+  private static final System.Logger LOG = System.getLogger(RdmaTransport.class.getName());
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
   private static final int LANE_BITS = 8;
@@ -473,16 +474,19 @@ final class RdmaTransport implements Transport {
       return;
     }
     failed = true;
-    tellAll(ControlBlock.failed(culprit), LAST_WORDS_NANOS);
-    Link link = links[culprit];
-    if (link != null && culprit != rank) {
-      link.fence();
+    try {
+      tellAll(ControlBlock.failed(culprit), System.nanoTime() + LAST_WORDS_NANOS);
+      Link link = links[culprit];
+      if (link != null && culprit != rank) {
+        link.fence();
+      }
+    } catch (PeerException | VerbsException e) {
+      LOG.log(System.Logger.Level.DEBUG, "failing goes on without a word to all", e);
     }
   }
 
   /** Tells all peers how this rank leaves, and waits until they can know. */
-  private void tellAll(long state, long nanos) {
-    long deadline = System.nanoTime() + nanos;
+  private void tellAll(long state, long deadline) {
     boolean[] told = new boolean[size];
     for (int pauses = 0; System.nanoTime() - deadline < 0; pauses++) {
       boolean all = true;
@@ -501,8 +505,7 @@ final class RdmaTransport implements Transport {
   }
 
   /** Waits until what was sent has arrived. */
-  private void settle() {
-    long deadline = System.nanoTime() + FAREWELL_NANOS;
+  private void settle(long deadline) {
     for (int pauses = 0; System.nanoTime() - deadline < 0; pauses++) {
       boolean all = true;
       for (Link link : links) {
@@ -520,19 +523,25 @@ final class RdmaTransport implements Transport {
   public void close() {
     if (!left) {
       left = true;
-      try {
-        if (!failed) {
-          settle();
-          tellAll(ControlBlock.closed(), FAREWELL_NANOS);
-        }
-      } finally {
-        context.close();
+      if (!failed) {
+        sayFarewell();
       }
+      context.close();
     }
     if (!released) {
       // Tried again if it was refused before.
       release.run();
       released = true;
+    }
+  }
+
+  private void sayFarewell() {
+    try {
+      long deadline = System.nanoTime() + FAREWELL_NANOS;
+      settle(deadline);
+      tellAll(ControlBlock.closed(), deadline + LAST_WORDS_NANOS);
+    } catch (PeerException | VerbsException e) {
+      LOG.log(System.Logger.Level.DEBUG, "closing goes on without a word to all", e);
     }
   }
 
