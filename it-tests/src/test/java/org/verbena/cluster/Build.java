@@ -15,8 +15,7 @@ final class Build {
 
   /** The libraries that tasks may use, by the beginning of their file names. */
   private static final List<String> LIBRARIES =
-      List.of(
-          "assertj-core", "junit-jupiter-api", "junit-platform-commons", "opentest4j", "jspecify");
+      List.of("assertj-core", "junit-jupiter", "junit-platform", "opentest4j", "jspecify");
 
   private final Path home;
 

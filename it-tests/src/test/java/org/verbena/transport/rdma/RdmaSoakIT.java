@@ -1,0 +1,93 @@
+package org.verbena.transport.rdma;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.verbena.acceptance.Acceptance;
+import org.verbena.acceptance.Acceptance.CombineWay;
+import org.verbena.acceptance.Acceptance.PhaseOrder;
+import org.verbena.bootstrap.Group;
+import org.verbena.cluster.Cluster;
+import org.verbena.cluster.ClusterTest;
+import org.verbena.cluster.Node;
+import org.verbena.layout.ExchangeShape;
+import org.verbena.moe.Exchange;
+import org.verbena.moe.ExchangeConfig;
+
+/** Many rounds of random shapes between two nodes, on a network that loses packets. */
+@Tag("long")
+@ClusterTest(nodes = 2)
+class RdmaSoakIT {
+  private static final int SHAPES = 40;
+  private static final int ROUNDS = 50;
+
+  private final Cluster cluster;
+
+  RdmaSoakIT(Cluster cluster) {
+    this.cluster = cluster;
+  }
+
+  @Test
+  void everyValueIsRightAndNothingIsLeft() throws Exception {
+    long seed = new Random().nextLong();
+    System.err.println("RdmaSoakIT: seed " + seed);
+    Hosts hosts = new Hosts(cluster, 2, 1);
+    hosts.run(group -> rounds(group, new Random(seed), 2));
+    String before = resources();
+    cluster.node(1).slow("loss", "1%");
+    cluster.node(2).slow("loss", "1%");
+    for (int shape = 0; shape < SHAPES; shape++) {
+      long each = seed + shape; // captured by a task
+      hosts.run(group -> rounds(group, new Random(each), ROUNDS));
+    }
+    assertThat(resources()).as("seed %d", seed).isEqualTo(before);
+  }
+
+  /** Queue pairs, completion queues and regions that each node has. */
+  private String resources() {
+    List<String> counts = new ArrayList<>();
+    for (Node node : cluster.nodes().subList(0, 2)) {
+      String device = node.device().name();
+      counts.add(
+          node.exec("sh", "-c", "rdma resource show " + device + " | sed 's/^[0-9]*: //'")
+              .orThrow()
+              .stdout());
+    }
+    return String.join("", counts);
+  }
+
+  private static Boolean rounds(Group group, Random random, int rounds) {
+    int tokens = 1 + random.nextInt(24);
+    int experts = 1 + random.nextInt(12);
+    ExchangeShape shape =
+        new ExchangeShape(
+            2, tokens, 8 * (1 + random.nextInt(100)), experts, 1 + random.nextInt(experts));
+    RdmaSettings settings =
+        RdmaSettings.builder()
+            .queueDepth(2 + random.nextInt(60))
+            .chunkBytes(256 + random.nextInt(5_000))
+            .queuePairs(1 + random.nextInt(3))
+            .build();
+    ExchangeConfig config =
+        ExchangeConfig.builder(shape)
+            .chunkBytes(1 + random.nextInt(20_000))
+            .timeout(Duration.ofSeconds(60))
+            .build();
+    try (Exchange exchange = Exchange.open(group, new RdmaProvider(settings), config);
+        Acceptance acceptance =
+            new Acceptance(exchange, (rank, input) -> tokens - input * rank, true, 5)) {
+      acceptance.run(
+          rounds,
+          PhaseOrder.values()[random.nextInt(PhaseOrder.values().length)],
+          CombineWay.HANDED_OVER,
+          (round, phase, nanos) -> {});
+      group.allGather("end of rounds", new byte[0]);
+    }
+    return true;
+  }
+}
