@@ -26,7 +26,8 @@ import picocli.CommandLine.Spec;
     description = "A cluster of RDMA hosts without RDMA hardware: node1, node2, ...",
     footer = {
       "",
-      "The nodes are containers with soft-RoCE devices: on the configured Docker engine if rxe works",
+      "The nodes are containers with soft-RoCE devices: on the configured Docker engine if rxe"
+          + " works",
       "there, and otherwise in a guest under QEMU, which the first 'up' builds in some minutes.",
     })
 final class ClusterCommand implements Runnable {
@@ -96,7 +97,12 @@ final class ClusterCommand implements Runnable {
   }
 
   private int start(String... arguments) throws IOException, InterruptedException {
-    Path home = home();
+    return start(spec, arguments);
+  }
+
+  /** Starts what has the cluster, and waits for its end. */
+  static int start(CommandSpec spec, String... arguments) throws IOException, InterruptedException {
+    Path home = home(spec);
     Path target = home.resolve("target");
     if (isOlderThanSources(home)) {
       System.err.println("verbena: building what brings the cluster up (once) ...");
@@ -128,7 +134,7 @@ final class ClusterCommand implements Runnable {
   }
 
   /** The checkout: this class is in target/verbena.jar or target/classes there. */
-  private Path home() {
+  private static Path home(CommandSpec spec) {
     try {
       Path classes =
           Path.of(ClusterCommand.class.getProtectionDomain().getCodeSource().getLocation().toURI());

@@ -21,7 +21,8 @@ import picocli.CommandLine.Spec;
       PerfCommand.class,
       PingpongCommand.class,
       ReplayCommand.class,
-      RunCommand.class
+      RunCommand.class,
+      SyncCommand.class
     },
     exitCodeOnInvalidInput = ExitCode.USAGE,
     exitCodeOnExecutionException = ExitCode.FAILED)

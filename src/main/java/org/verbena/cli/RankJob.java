@@ -8,6 +8,8 @@ import org.verbena.bootstrap.Group;
 import org.verbena.bootstrap.GroupException;
 import org.verbena.bootstrap.Membership;
 import org.verbena.bootstrap.TcpGroup;
+import org.verbena.collective.CollectiveException;
+import org.verbena.collective.SyncException;
 import org.verbena.moe.ExchangeException;
 import org.verbena.transport.PeerException;
 import picocli.CommandLine.Model.CommandSpec;
@@ -39,19 +41,32 @@ final class RankJob {
     return end.code() <= ExitCode.USAGE ? end.code() : ExitCode.FAILED;
   }
 
-  /** Joins the group that a launcher has started, and does a rank's part. */
+  /** Joins the group that a launcher has started, which has that many ranks; does a rank's part. */
   static int join(CommandSpec spec, SecretOptions secret, int ranks, Duration timeout, Part part) {
-    Membership membership;
+    Membership membership = membership(spec, secret);
+    if (membership.size() != ranks) {
+      throw new ParameterException(
+          spec.commandLine(),
+          "the command is for %d ranks, but the launcher started %d"
+              .formatted(ranks, membership.size()));
+    }
+    return join(membership, timeout, part);
+  }
+
+  /** Joins the group that a launcher has started, however large; does a rank's part. */
+  static int join(CommandSpec spec, SecretOptions secret, Duration timeout, Part part) {
+    return join(membership(spec, secret), timeout, part);
+  }
+
+  private static Membership membership(CommandSpec spec, SecretOptions secret) {
     try {
-      membership = Membership.fromEnvironment(secret.over(System.getenv()));
-      if (membership.size() != ranks) {
-        throw new IllegalArgumentException(
-            "the command is for %d ranks, but the launcher started %d"
-                .formatted(ranks, membership.size()));
-      }
+      return Membership.fromEnvironment(secret.over(System.getenv()));
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
+  }
+
+  private static int join(Membership membership, Duration timeout, Part part) {
     try (Group group = TcpGroup.join(membership, timeout)) {
       part.run(group);
       return ExitCode.OK;
@@ -59,6 +74,8 @@ final class RankJob {
         | GroupException
         | PeerException
         | ExchangeException
+        | CollectiveException
+        | SyncException
         | IllegalArgumentException
         | IOException e) {
       System.err.println("verbena: " + e.getMessage());

@@ -36,7 +36,7 @@ public final class Collective implements AutoCloseable {
   private Collective(Transport transport, CollectiveLayout layout, CollectiveConfig config) {
     this.layout = layout;
     int ranks = transport.size();
-    port = new Port(transport, config.idleStrategy(ranks), config.timeout());
+    port = new Port(transport, config.idleStrategy(transport), config.timeout());
     senders = new Sender[ranks];
     receivers = new Receiver[ranks];
     addLinks(config.links(), config.linkMove());
@@ -46,7 +46,8 @@ public final class Collective implements AutoCloseable {
   }
 
   /**
-   * Opens the moves of a group; collective: every rank calls it.
+   * Opens the moves of a group; collective: every rank calls it. Between hosts the transport must
+   * allow what the moves use: reads for {@link Move#READ}, atomics for counters.
    *
    * @throws IllegalArgumentException if the configuration does not fit the group
    * @throws org.verbena.bootstrap.GroupException if ranks disagree on the configuration, or one

@@ -9,6 +9,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.layout.CollectiveShape;
 import org.verbena.transport.IdleStrategy;
+import org.verbena.transport.Transport;
 
 /**
  * Which moves a group is opened for, and how large. What ranks must agree on is compared then; the
@@ -55,9 +56,9 @@ public final class CollectiveConfig {
     return settings.timeout;
   }
 
-  IdleStrategy idleStrategy(int ranks) {
+  IdleStrategy idleStrategy(Transport transport) {
     IdleStrategy chosen = settings.idleStrategy;
-    return chosen == null ? IdleStrategy.forRanks(ranks) : chosen;
+    return chosen == null ? transport.idleStrategy() : chosen;
   }
 
   /**
@@ -222,7 +223,7 @@ public final class CollectiveConfig {
       return this;
     }
 
-    /** What to do between two looks at a signal; spins, yields, then parks unless set. */
+    /** What to do between two looks at a signal; what suits the transport unless set. */
     public Builder idleStrategy(IdleStrategy idleStrategy) {
       this.idleStrategy = idleStrategy;
       return this;

@@ -33,7 +33,7 @@ abstract class CountersContract extends Moves {
           assertThat(gather(group, mine))
               .containsExactlyInAnyOrderElementsOf(
                   LongStream.range(0, (long) ranks * additions).boxed().toList());
-          assertThat(counters.get(4)).isEqualTo(ranks * additions);
+          assertThat(counters.get(4)).isEqualTo((long) ranks * additions);
           assertThat(counters.get(0)).isEqualTo(-(1L << 40) * ranks * 34);
           assertThat(counters.get(6)).isZero();
         });

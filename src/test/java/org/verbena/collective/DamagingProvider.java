@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.function.LongPredicate;
 import org.verbena.bootstrap.Group;
+import org.verbena.transport.IdleStrategy;
 import org.verbena.transport.PeerState;
 import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
@@ -126,6 +127,16 @@ record DamagingProvider(TransportProvider provider, int rank, LongPredicate whic
 
     private static void flip(MemorySegment memory, long at) {
       memory.set(ValueLayout.JAVA_BYTE, at, (byte) ~memory.get(ValueLayout.JAVA_BYTE, at));
+    }
+
+    @Override
+    public void progress() {
+      transport.progress();
+    }
+
+    @Override
+    public IdleStrategy idleStrategy() {
+      return transport.idleStrategy();
     }
 
     @Override

@@ -4,17 +4,25 @@ import com.github.dockerjava.api.DockerClient;
 import com.github.dockerjava.api.async.ResultCallback;
 import com.github.dockerjava.api.model.Frame;
 import com.github.dockerjava.api.model.StreamType;
+import java.io.Console;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * What {@code verbena cluster} runs: the cluster of the tests, for people. It stays until it is
  * taken down; there is one per checkout.
  */
 final class ClusterMain {
+  private static final int RENDEZVOUS_PORT = 29600;
+
   private final Build build = Build.current();
   private final String id =
       "people-%08x".formatted(build.home().toAbsolutePath().toString().hashCode());
@@ -30,6 +38,8 @@ final class ClusterMain {
         case "up" -> main.up(Integer.parseInt(args[1]));
         case "status" -> main.status();
         case "exec" -> exitCode = main.exec(args[1], Arrays.copyOfRange(args, 2, args.length));
+        case "put" -> main.put(args[1], Arrays.copyOfRange(args, 2, args.length));
+        case "ranks" -> exitCode = main.ranks(Arrays.copyOfRange(args, 1, args.length));
         case "logs" -> main.logs();
         case "down" -> main.down();
         default -> throw new IllegalArgumentException(args[0]);
@@ -71,6 +81,74 @@ final class ClusterMain {
                         "There is no %s: the nodes are node1 to node%d"
                             .formatted(name, cluster.nodes().size())));
     return attach(cluster.engine().client(), node.container(), command);
+  }
+
+  /** Copies files into a folder of the first node. */
+  private void put(String folder, String... files) {
+    Cluster cluster = running();
+    Node node = cluster.node(1);
+    node.exec("mkdir", "-p", folder).orThrow();
+    for (String file : files) {
+      cluster
+          .engine()
+          .client()
+          .copyArchiveToContainerCmd(node.container())
+          .withHostResource(file)
+          .withRemotePath(folder)
+          .exec();
+    }
+  }
+
+  /** Runs a command on all nodes as the ranks of a group, with this build; 0 if all end well. */
+  private int ranks(String... command) {
+    Cluster cluster = running();
+    cluster.refresh();
+    String job = UUID.randomUUID().toString();
+    String secret = UUID.randomUUID().toString();
+    List<CompletableFuture<Integer>> ranks = new ArrayList<>();
+    for (Node node : cluster.nodes()) {
+      int rank = ranks.size();
+      List<String> environment =
+          List.of(
+              "VERBENA_RANK=" + rank,
+              "VERBENA_SIZE=" + cluster.nodes().size(),
+              "VERBENA_JOB=" + job,
+              "VERBENA_SECRET=" + secret,
+              "VERBENA_RENDEZVOUS=node1:" + RENDEZVOUS_PORT,
+              "VERBENA_JAVA_OPTIONS=" + String.join(" ", node.javaOptions()));
+      DockerClient client = cluster.engine().client();
+      ranks.add(
+          CompletableFuture.supplyAsync(
+              () -> rank(client, node.container(), rank, environment, command),
+              Thread::startVirtualThread));
+    }
+    return ranks.stream().mapToInt(CompletableFuture::join).max().orElse(0);
+  }
+
+  private static int rank(
+      DockerClient client,
+      String container,
+      int rank,
+      List<String> environment,
+      String... command) {
+    String exec =
+        client
+            .execCreateCmd(container)
+            .withAttachStdout(true)
+            .withAttachStderr(true)
+            .withEnv(environment)
+            .withCmd(command)
+            .exec()
+            .getId();
+    try (RankLines output = new RankLines(rank)) {
+      client.execStartCmd(exec).exec(output).awaitCompletion();
+      return Math.toIntExact(client.inspectExecCmd(exec).exec().getExitCodeLong());
+    } catch (IOException e) {
+      throw new ClusterException("rank " + rank + ": " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ClusterException("rank " + rank + ": interrupted", e);
+    }
   }
 
   private void logs() {
@@ -132,7 +210,8 @@ final class ClusterMain {
           device.gid());
     }
     System.out.println(
-        "Each device is the rxe device of its node's eth0, each GID the RoCE v2 GID of its address.");
+        "Each device is the rxe device of its node's eth0, each GID the RoCE v2 GID of its"
+            + " address.");
   }
 
   /** Runs a command with this process's standard input and outputs. */
@@ -164,6 +243,50 @@ final class ClusterMain {
       PrintStream stream = frame.getStreamType() == StreamType.STDERR ? System.err : System.out;
       stream.writeBytes(frame.getPayload());
       stream.flush();
+    }
+  }
+
+  /**
+   * Prints what a rank writes, line by line; standard error with its number, and its progress to
+   * terminals only.
+   */
+  private static final class RankLines extends ResultCallback.Adapter<Frame> {
+    private static final String PROGRESS = "progress: ";
+    private static final String NOISE = "WARNING: Using incubator modules";
+
+    private final int rank;
+    private final StringBuilder out = new StringBuilder();
+    private final StringBuilder err = new StringBuilder();
+
+    RankLines(int rank) {
+      this.rank = rank;
+    }
+
+    @Override
+    public void onNext(Frame frame) {
+      boolean error = frame.getStreamType() == StreamType.STDERR;
+      StringBuilder text = error ? err : out;
+      text.append(new String(frame.getPayload(), StandardCharsets.UTF_8));
+      for (int end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+        print(error, text.substring(0, end));
+        text.delete(0, end + 1);
+      }
+    }
+
+    @SuppressWarnings("SystemConsoleNull") // It may be: jdk.console decides.
+    private void print(boolean error, String line) {
+      if (line.startsWith(PROGRESS)) {
+        Console console = System.console();
+        if (console != null && console.isTerminal()) {
+          System.err.print("\r\033[K" + line.substring(PROGRESS.length()));
+        }
+      } else if (!line.startsWith(NOISE)) {
+        if (error) {
+          System.err.println("[" + rank + "] " + line);
+        } else {
+          System.out.println(line);
+        }
+      }
     }
   }
 }

@@ -306,15 +306,17 @@ public final class Node {
     return agent;
   }
 
-  private AgentClient startAgent() {
-    List<String> command = new ArrayList<>(List.of("java"));
+  /** What Java needs in this node. */
+  List<String> javaOptions() {
     // Under software emulation freshly patched code has crashed the default tiers. The first one
     // alone knows no vectors: with them, a sum of rows takes thousands of calls.
-    if (exec("grep", "-q", "QEMU TCG", "/proc/cpuinfo").exitCode() == 0) {
-      command.add("-XX:TieredStopAtLevel=1");
-    } else {
-      command.add("--add-modules=jdk.incubator.vector");
-    }
+    boolean emulated = exec("grep", "-q", "QEMU TCG", "/proc/cpuinfo").exitCode() == 0;
+    return List.of(emulated ? "-XX:TieredStopAtLevel=1" : "--add-modules=jdk.incubator.vector");
+  }
+
+  private AgentClient startAgent() {
+    List<String> command = new ArrayList<>(List.of("java"));
+    command.addAll(javaOptions());
     command.addAll(
         List.of(
             "-XX:+UseSerialGC",

@@ -73,19 +73,13 @@ final class LateNetwork {
    * Lets something happen; waits if nothing can; false once all have closed and all has arrived.
    */
   private synchronized boolean step() throws InterruptedException {
-    List<Integer> busy = new ArrayList<>();
-    for (int i = 0; i < channels.length; i++) {
-      Channel channel = channels[i];
-      if (!channel.travelling.isEmpty() || channel.seen < channel.happened) {
-        busy.add(i);
-      }
-    }
-    if (busy.isEmpty()) {
+    List<Integer> busy = busy();
+    while (busy.isEmpty()) {
       if (open == 0) {
         return false;
       }
       wait();
-      return true;
+      busy = busy();
     }
     int which = busy.get(random.nextInt(busy.size()));
     Channel channel = channels[which];
@@ -96,6 +90,18 @@ final class LateNetwork {
       channel.happened++;
     }
     return true;
+  }
+
+  /** The channels in which something can happen, or be seen. */
+  private List<Integer> busy() {
+    List<Integer> busy = new ArrayList<>();
+    for (int i = 0; i < channels.length; i++) {
+      Channel channel = channels[i];
+      if (!channel.travelling.isEmpty() || channel.seen < channel.happened) {
+        busy.add(i);
+      }
+    }
+    return busy;
   }
 
   int ranks() {

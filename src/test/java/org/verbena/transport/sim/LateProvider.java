@@ -3,6 +3,7 @@ package org.verbena.transport.sim;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import org.verbena.bootstrap.Group;
@@ -49,6 +50,6 @@ public final class LateProvider implements TransportProvider {
 
   /** Ends a rank as if its process were killed: what it sent and has not arrived is lost. */
   public void kill(int rank) {
-    opened.get(rank).kill();
+    Objects.requireNonNull(opened.get(rank)).kill();
   }
 }
