@@ -16,6 +16,7 @@ import org.verbena.ffi.ibv_cq;
 public final class CompletionQueue extends Resource {
   private final Context context;
   private final MemorySegment handle;
+  private final long address;
   private final MemorySegment pollFunction;
   private final MemorySegment notifyFunction;
   private final boolean critical;
@@ -23,7 +24,7 @@ public final class CompletionQueue extends Resource {
   private final Gate gate = new Gate();
   private final BitSet taken = new BitSet();
   private volatile int[] generations = {};
-  private volatile @Nullable Postable[] places = {};
+  private volatile @Nullable Slots[] places = {};
   private volatile int capacity;
   private int reserved;
 
@@ -32,10 +33,12 @@ public final class CompletionQueue extends Resource {
     this.context = context;
     this.channel = channel;
     this.handle = handle;
+    this.address = handle.address();
     this.pollFunction = FastCalls.pollCq(context.handle());
     this.notifyFunction = FastCalls.reqNotifyCq(context.handle());
     this.critical = !context.driver().callsJava();
     this.capacity = ibv_cq.cqe(handle);
+    gate.setOpen(true);
     attach();
   }
 
@@ -96,7 +99,7 @@ public final class CompletionQueue extends Resource {
   }
 
   /** Reserves a place, and room for {@code depth} completions. Under the lock. Returns its tag. */
-  long admit(int depth) {
+  int admit(int depth) {
     int place = taken.nextClearBit(0);
     taken.set(place);
     reserved += depth;
@@ -106,16 +109,16 @@ public final class CompletionQueue extends Resource {
     return RequestId.tag(place, next[place]);
   }
 
-  /** Puts {@code owner} on the place of {@code tag}. Under the lock. */
-  void seat(long tag, @Nullable Postable owner) {
+  /** Puts {@code slots} on the place of {@code tag}. Under the lock. */
+  void seat(int tag, @Nullable Slots slots) {
     int place = RequestId.place(tag);
-    @Nullable Postable[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
-    next[place] = owner;
+    @Nullable Slots[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
+    next[place] = slots;
     places = next;
   }
 
   /** Gives back what {@link #admit} gave. Under the lock. */
-  void dismiss(long tag, int depth) {
+  void dismiss(int tag, int depth) {
     seat(tag, null);
     taken.clear(RequestId.place(tag));
     reserved -= depth;
@@ -132,13 +135,14 @@ public final class CompletionQueue extends Resource {
    */
   public int poll(Completions into) {
     into.clear();
+    if (!gate.enter()) {
+      throw closed();
+    }
     try {
-      gate.enter();
       int found =
           critical
-              ? FastCalls.criticalPoll(pollFunction, handle, into.capacity(), into.address())
-              : ibv_context_ops.poll_cq.invoke(
-                  pollFunction, handle, into.capacity(), into.address());
+              ? FastCalls.criticalPoll(pollFunction, address, into.capacity(), into.address())
+              : FastCalls.poll(pollFunction, address, into.capacity(), into.address());
       if (found > 0) {
         account(into, found);
       } else if (found < 0) {
@@ -151,28 +155,25 @@ public final class CompletionQueue extends Resource {
     }
   }
 
+  /** Takes note of the completions: frees slots, keeps first errors, shows what is to be seen. */
   private void account(Completions into, int found) {
     VerbsException stranger = null;
-    for (int row = 0; row < found; row++) {
+    int row = 0;
+    do {
       long id = into.rawId(row);
-      Postable owner = find(id);
-      if (owner != null && owner.accounts(id, row, into)) {
-        continue;
-      }
-      if (owner != null || !isPast(id)) {
+      Slots slots = at(RequestId.place(RequestId.tag(id)));
+      if ((slots == null || !slots.completes(id, row, into)) && !isPast(id)) {
         stranger = strangerFailure(into, row);
       }
-    }
+    } while (++row < found);
     if (stranger != null) {
       throw stranger;
     }
   }
 
-  private @Nullable Postable find(long id) {
-    @Nullable Postable[] now = places;
-    int place = RequestId.place(id);
-    Postable owner = place < now.length ? now[place] : null;
-    return owner != null && owner.isTagged(id) ? owner : null;
+  private @Nullable Slots at(int place) {
+    @Nullable Slots[] now = places;
+    return place < now.length ? now[place] : null;
   }
 
   /**
@@ -180,13 +181,12 @@ public final class CompletionQueue extends Resource {
    * lock, as who closes holds it while it waits for the poller.
    */
   private boolean isPast(long id) {
-    int place = RequestId.place(id);
-    int generation = RequestId.generation(id);
+    int place = RequestId.place(RequestId.tag(id));
+    int generation = RequestId.generation(RequestId.tag(id));
     int[] last = generations;
-    @Nullable Postable[] now = places;
     return generation != 0
         && place < last.length
-        && (place >= now.length || now[place] == null || last[place] != generation);
+        && (at(place) == null || last[place] != generation);
   }
 
   private VerbsException strangerFailure(Completions into, int row) {
@@ -253,8 +253,12 @@ public final class CompletionQueue extends Resource {
   }
 
   @Override
+  void quiesce() {
+    shut(gate, "ibv_poll_cq", context);
+  }
+
+  @Override
   void destroy() {
-    gate.close();
     try {
       context.driver().destroyCq(handle);
     } catch (Errno e) {

@@ -32,10 +32,8 @@ public final class Completions {
 
   private final int capacity;
   private final MemorySegment table;
-  private final MemorySegment address;
-  private final int[] rows;
-  private final long[] ids;
-  private final @Nullable QueuePair[] queuePairs;
+  private final long address;
+  private final @Nullable WorkQueue[] queues;
   private int size;
 
   /** Room for {@code capacity} completions of one poll. */
@@ -45,10 +43,8 @@ public final class Completions {
     }
     this.capacity = capacity;
     table = Arena.ofAuto().allocate(BYTES * capacity, Long.BYTES);
-    address = MemorySegment.ofAddress(table.address());
-    rows = new int[capacity];
-    ids = new long[capacity];
-    queuePairs = new QueuePair[capacity];
+    address = table.address();
+    queues = new WorkQueue[capacity];
   }
 
   int capacity() {
@@ -56,7 +52,7 @@ public final class Completions {
   }
 
   /** Where the table begins, as a device is told. */
-  MemorySegment address() {
+  long address() {
     return address;
   }
 
@@ -64,35 +60,44 @@ public final class Completions {
     size = 0;
   }
 
-  /** Shows row {@code row} of the table, of the request that the user called {@code id}. */
-  void show(int row, QueuePair queuePair, long id) {
-    rows[size] = row;
-    ids[size] = id;
-    if (queuePairs[size] != queuePair) {
-      queuePairs[size] = queuePair; // not always: a store of a reference costs a barrier
+  /**
+   * Shows row {@code row} of the table, a request of {@code queue} that the user called {@code
+   * name}. It moves up to the rows that are shown, and the name takes the place of its id.
+   */
+  void show(int row, WorkQueue queue, long name) {
+    int to = size;
+    if (row != to) {
+      MemorySegment.copy(table, row * BYTES, table, to * BYTES, BYTES);
     }
-    size++;
+    Memory.setLong(address + to * BYTES + ID, name);
+    if (queues[to] != queue) {
+      queues[to] = queue; // not always: a store of a reference costs a barrier
+    }
+    size = to + 1;
   }
 
   long rawId(int row) {
-    return Memory.getLong(address.address() + row * BYTES + ID);
+    return Memory.getLong(address + row * BYTES + ID);
   }
 
   boolean rawSuccess(int row) {
-    return Memory.getInt(address.address() + row * BYTES + STATUS) == SUCCESS;
+    return Memory.getInt(address + row * BYTES + STATUS) == SUCCESS;
   }
 
   int rawQueuePair(int row) {
     return table.get(ValueLayout.JAVA_INT, row * BYTES + QUEUE_PAIR);
   }
 
-  WorkCompletionException exception(int row, QueuePair queuePair, boolean receive, long id) {
+  /**
+   * The error in row {@code row}, of a request of {@code queue} that the user called {@code name}.
+   */
+  WorkCompletionException exception(int row, WorkQueue queue, long name) {
     return new WorkCompletionException(
-        queuePair.device(),
+        queue.queuePair().device(),
         Status.of(table.get(ValueLayout.JAVA_INT, row * BYTES + STATUS)),
-        receive ? "receive" : "send",
-        id,
-        queuePair.number(),
+        queue.isReceives() ? "receive" : "send",
+        name,
+        queue.queuePair().number(),
         table.get(ValueLayout.JAVA_INT, row * BYTES + VENDOR));
   }
 
@@ -102,17 +107,21 @@ public final class Completions {
   }
 
   private long offset(int index) {
-    return rows[Objects.checkIndex(index, size)] * BYTES;
+    return Objects.checkIndex(index, size) * BYTES;
+  }
+
+  private WorkQueue queue(int index) {
+    return Objects.requireNonNull(queues[Objects.checkIndex(index, size)]);
   }
 
   /** The id that the request was given. */
   public long id(int index) {
-    return ids[Objects.checkIndex(index, size)];
+    return table.get(ValueLayout.JAVA_LONG, offset(index) + ID);
   }
 
   /** The queue pair that the request was posted to. */
   public QueuePair queuePair(int index) {
-    return Objects.requireNonNull(queuePairs[Objects.checkIndex(index, size)]);
+    return queue(index).queuePair();
   }
 
   /** How the request ended. */
@@ -122,14 +131,14 @@ public final class Completions {
 
   /** Whether the request was a receive. */
   public boolean isReceive(int index) {
-    return (table.get(ValueLayout.JAVA_LONG, offset(index) + ID) & RequestId.RECEIVE) != 0;
+    return queue(index).isReceives();
   }
 
   /** Throws the error of request {@code index} if it failed. */
   public void requireSuccess(int index) {
-    int row = rows[Objects.checkIndex(index, size)];
-    if (!rawSuccess(row)) {
-      throw exception(row, queuePair(index), isReceive(index), id(index));
+    Objects.checkIndex(index, size);
+    if (!rawSuccess(index)) {
+      throw exception(index, queue(index), id(index));
     }
   }
 

@@ -1,6 +1,7 @@
 package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -123,4 +124,9 @@ interface Driver {
    * as a critical function.
    */
   boolean callsJava();
+
+  /** How long a thread may stay in a function of a context before it counts as hung. */
+  default Duration callLimit() {
+    return Duration.ofSeconds(10);
+  }
 }

@@ -11,17 +11,22 @@ import java.lang.foreign.ValueLayout;
 final class Memory {
   private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
+  /** Saves the check of an alignment that is known. */
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+
+  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
+
   private Memory() {}
 
   static long getLong(long address) {
-    return ALL.get(ValueLayout.JAVA_LONG, address);
+    return ALL.get(LONG, address);
   }
 
   static void setLong(long address, long value) {
-    ALL.set(ValueLayout.JAVA_LONG, address, value);
+    ALL.set(LONG, address, value);
   }
 
   static int getInt(long address) {
-    return ALL.get(ValueLayout.JAVA_INT, address);
+    return ALL.get(INT, address);
   }
 }

@@ -14,7 +14,6 @@ import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.IbverbsTypes;
-import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_qp;
 import org.verbena.ffi.ibv_qp_attr;
 import org.verbena.ffi.ibv_qp_cap;
@@ -27,8 +26,8 @@ import org.verbena.ffi.ibv_qp_init_attr_ex;
  * sends, one posts receives; any thread may connect, query and close.
  *
  * <p>Sends to one peer take effect in the order in which they were posted, and are told in that
- * order. Datagrams may be lost. After the first request that fails, every post throws its error; a
- * new queue pair is needed then.
+ * order. Datagrams may be lost. After the first request that fails, every post throws its error,
+ * until the queue pair is {@link #reset} and connected anew.
  */
 public final class QueuePair extends Postable {
   private static final int SEQUENCE_MASK = 0xff_ffff;
@@ -41,6 +40,7 @@ public final class QueuePair extends Postable {
   private final int qkey;
   private final @Nullable SharedReceiveQueue shared;
   private final MemorySegment handle;
+  private final long address;
 
   /** The extended queue pair, through which atomic writes go, and the word they write. */
   private final @Nullable MemorySegment extended;
@@ -53,12 +53,20 @@ public final class QueuePair extends Postable {
   private final Set<Access> access;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
-  private final WorkQueue sends;
-  private final WorkQueue receives;
-  private final Gate sendGate = new Gate();
-  private final Gate receiveGate = new Gate();
   private final MemorySegment sendFunction;
   private final MemorySegment receiveFunction;
+
+  /** Open while sends may be posted. */
+  private final Gate sendGate = new Gate();
+
+  /** Open while receives may be posted. */
+  private final Gate receiveGate = new Gate();
+
+  /** Guards the state, the failure and the opening of gates; nothing is waited for under it. */
+  private final Object stateLock = new Object();
+
+  private volatile WorkQueue sends;
+  private volatile WorkQueue receives;
   private int unsignaled;
   private volatile int initiatorReads;
   private volatile QueuePairState state = QueuePairState.RESET;
@@ -108,6 +116,7 @@ public final class QueuePair extends Postable {
     this.qkey = plan.qkey;
     this.shared = plan.shared;
     this.handle = handle;
+    this.address = handle.address();
     this.extended = extended;
     this.word = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     this.number = ibv_qp.qp_num(handle);
@@ -121,13 +130,10 @@ public final class QueuePair extends Postable {
     }
     this.sendCompletions = plan.sends;
     this.receiveCompletions = plan.receives;
-    this.sends = new WorkQueue(options.sendDepth(), sendCompletions.admit(options.sendDepth()));
-    this.receives =
-        new WorkQueue(plan.receiveDepth(), receiveCompletions.admit(plan.receiveDepth()));
     this.sendFunction = FastCalls.postSend(context.handle());
     this.receiveFunction = FastCalls.postRecv(context.handle());
-    sendCompletions.seat(sends.tag(), this);
-    receiveCompletions.seat(receives.tag(), this);
+    this.sends = WorkQueue.create(this, false, options.sendDepth(), sendCompletions);
+    this.receives = WorkQueue.create(this, true, plan.receiveDepth(), receiveCompletions);
     if (shared != null) {
       shared.add(this);
     }
@@ -165,12 +171,27 @@ public final class QueuePair extends Postable {
         MemorySegment init = ibv_qp_init_attr_ex.allocate(arena);
         MemorySegment qp = create(domain, plan, init);
         int inline = ibv_qp_cap.max_inline_data(ibv_qp_init_attr.cap(init));
-        MemorySegment extended = options.atomicWrite() ? context.driver().qpEx(qp) : null;
-        return new QueuePair(domain, plan, device, qp, extended, inline);
-      } catch (Errno e) {
-        throw context.failure("ibv_qp_to_qp_ex", e, options.toString());
+        try {
+          MemorySegment extended = options.atomicWrite() ? context.driver().qpEx(qp) : null;
+          return new QueuePair(domain, plan, device, qp, extended, inline);
+        } catch (Errno e) {
+          throw discarded(context, qp, context.failure("ibv_qp_to_qp_ex", e, options.toString()));
+        } catch (RuntimeException e) {
+          throw discarded(context, qp, e);
+        }
       }
     }
+  }
+
+  /** Destroys what could be created but not used; returns {@code cause}. */
+  private static RuntimeException discarded(
+      Context context, MemorySegment qp, RuntimeException cause) {
+    try {
+      context.driver().destroyQp(qp);
+    } catch (Errno e) {
+      cause.addSuppressed(context.failure("ibv_destroy_qp", e, "after it could not be used"));
+    }
+    return cause;
   }
 
   private static void requireAtMost(String what, int value, int most, Context context) {
@@ -349,6 +370,16 @@ public final class QueuePair extends Postable {
   }
 
   /**
+   * Goes back to RESET, where it can be connected anew: forgets what is outstanding, so that no
+   * completion tells of it, and its failure. Both ends must do so before either connects again.
+   *
+   * @throws IllegalStateException if it is in RESET, or a thread does not return from a post
+   */
+  public void reset() {
+    modify(QueuePairState.RESET, new QueuePairAttributes());
+  }
+
+  /**
    * Goes to {@code to} with exactly {@code attributes}.
    *
    * @throws IllegalStateException if there is no such step from the present state
@@ -361,13 +392,59 @@ public final class QueuePair extends Postable {
       Transition.check(this, from, to, attributes.names());
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment attr = attributes.encode(arena, to);
+        if (to == QueuePairState.RESET) {
+          quiesce();
+        }
         context.driver().modifyQp(handle, attr, attributes.mask());
-        state = to;
+        if (to == QueuePairState.RESET) {
+          renewQueues();
+        }
+        become(to);
       } catch (Errno e) {
+        become(from);
         throw context.failure(
             "ibv_modify_qp",
             e,
             "%s from %s to %s with %s on %s".formatted(this, from, to, attributes.names(), path));
+      }
+    }
+  }
+
+  /** A device forgets what is outstanding when it is reset; so does this, and the failure. */
+  private void renewQueues() {
+    dismissQueues();
+    synchronized (stateLock) {
+      sends = WorkQueue.create(this, false, sends.depth(), sendCompletions);
+      receives = WorkQueue.create(this, true, receives.depth(), receiveCompletions);
+      failure = null;
+    }
+    unsignaled = 0;
+    initiatorReads = 0;
+  }
+
+  private void dismissQueues() {
+    sendCompletions.dismiss(sends.tag(), sends.depth());
+    receiveCompletions.dismiss(receives.tag(), receives.depth());
+  }
+
+  private void become(QueuePairState next) {
+    synchronized (stateLock) {
+      state = failure == null ? next : QueuePairState.ERR;
+      sendGate.setOpen(state == QueuePairState.RTS);
+      receiveGate.setOpen(
+          state == QueuePairState.INIT
+              || state == QueuePairState.RTR
+              || state == QueuePairState.RTS);
+    }
+  }
+
+  /** Keeps the first error that a completion of {@code queue} told; nothing is posted after it. */
+  void failed(WorkQueue queue, VerbsException error) {
+    synchronized (stateLock) {
+      boolean current = queue == sends || queue == receives;
+      if (current && failure == null) {
+        failure = error;
+        become(QueuePairState.ERR);
       }
     }
   }
@@ -380,8 +457,9 @@ public final class QueuePair extends Postable {
         MemorySegment attr = ibv_qp_attr.allocate(arena);
         MemorySegment init = ibv_qp_init_attr.allocate(arena);
         context.driver().queryQp(handle, attr, IbverbsTypes.IBV_QP_STATE(), init);
-        state = QueuePairState.of(ibv_qp_attr.qp_state(attr));
-        return state;
+        QueuePairState told = QueuePairState.of(ibv_qp_attr.qp_state(attr));
+        become(told);
+        return told;
       } catch (Errno e) {
         throw context.failure("ibv_query_qp", e, "asking for the state of " + this);
       }
@@ -422,27 +500,23 @@ public final class QueuePair extends Postable {
    * @throws IllegalStateException if it is not connected, or closed
    */
   public boolean post(SendRequests chain) {
+    if (!sendGate.enter()) {
+      throw notPostable("ibv_post_send", QueuePairState.RTS);
+    }
     try {
-      sendGate.enter();
-      requirePostable(chain, QueuePairState.RTS);
-      if (chain.hasReads() && initiatorReads == 0) {
-        throw new IllegalStateException(
-            this + " takes no reads and atomics: one of its ends has a read depth of 0");
-      }
-      int size = chain.size();
-      if (size > sends.free()) {
+      WorkQueue queue = sends;
+      int tail = chain.isFor(this) && chain.isPlain() ? 0 : checkedTail(chain);
+      if (chain.size() > queue.free()) {
         return false;
       }
-      long first = sends.posted();
-      chain.number(sends, first, 0);
-      int tail = chain.endsUnsignaled() ? unsignaledTailWith(chain) : 0;
-      boolean forced = tail > options.sendDepth() / 2;
+      int first = queue.posted();
+      int next = chain.number(queue);
+      boolean forced = tail > 0 && tail > options.sendDepth() / 2;
       if (forced) {
         chain.forceSignal();
       }
-      sends.postedUpToRelease(first + size);
-      int result =
-          ibv_context_ops.post_send.invoke(sendFunction, handle, chain.address(), chain.refused());
+      queue.postedUpToRelease(next);
+      int result = FastCalls.post(sendFunction, address, chain.address(), chain.refused());
       unsignaled = forced ? 0 : tail;
       if (forced) {
         chain.undoForcedSignal();
@@ -450,13 +524,24 @@ public final class QueuePair extends Postable {
       if (result != 0) {
         // What follows a refused chain is signaled, so that no slot stays unseen.
         unsignaled = options.sendDepth();
-        throw refused("ibv_post_send", result, chain, sends, first);
+        throw refused("ibv_post_send", result, chain, queue, first);
       }
       return true;
     } finally {
       sendGate.leave();
       Reference.reachabilityFence(chain);
     }
+  }
+
+  /** Checks a chain; returns how many requests will have followed the last signaled one. */
+  private int checkedTail(SendRequests chain) {
+    chain.requirePostableTo(this);
+    if (chain.hasReads() && initiatorReads == 0) {
+      throw new IllegalStateException(
+          this + " takes no reads and atomics: one of its ends has a read depth of 0");
+    }
+    int tail = chain.unsignaledTail();
+    return tail == chain.size() ? Math.addExact(unsignaled, tail) : tail;
   }
 
   /**
@@ -469,30 +554,32 @@ public final class QueuePair extends Postable {
    *     QueuePairOptions#atomicWrite()}, is not connected, or closed
    */
   public boolean postAtomicWrite(RemoteRegion to, long offset, long value, long id) {
-    long address = to.address() + Objects.checkFromIndexSize(offset, Long.BYTES, to.length());
-    SendRequests.requireAligned("remote", address);
+    long target = to.address() + Objects.checkFromIndexSize(offset, Long.BYTES, to.length());
+    SendRequests.requireAligned("remote", target);
     if (extended == null) {
       throw new IllegalStateException(this + " was made without atomic writes");
     }
+    if (!sendGate.enter()) {
+      throw notPostable("ibv_wr_start", QueuePairState.RTS);
+    }
     try {
-      sendGate.enter();
-      requireState(QueuePairState.RTS);
-      if (sends.free() == 0) {
+      WorkQueue queue = sends;
+      if (queue.free() == 0) {
         return false;
       }
-      long sequence = sends.posted();
-      sends.name(sequence, id);
-      sends.postedUpToRelease(sequence + 1);
+      int number = queue.posted();
+      queue.name(number, id);
+      queue.postedUpToRelease(number + 1);
       unsignaled = 0;
       word.set(ValueLayout.JAVA_LONG, 0, value);
       ibv_qp_ex.wr_start.invoke(ibv_qp_ex.wr_start(extended), extended);
-      ibv_qp_ex.wr_id(extended, sends.tag() | (sequence & RequestId.SEQUENCE_MASK));
+      ibv_qp_ex.wr_id(extended, RequestId.id(queue.tag(), number));
       ibv_qp_ex.wr_flags(extended, IbverbsTypes.IBV_SEND_SIGNALED());
       ibv_qp_ex.wr_atomic_write.invoke(
-          ibv_qp_ex.wr_atomic_write(extended), extended, to.key().value(), address, word);
+          ibv_qp_ex.wr_atomic_write(extended), extended, to.key().value(), target, word);
       int result = ibv_qp_ex.wr_complete.invoke(ibv_qp_ex.wr_complete(extended), extended);
       if (result != 0) {
-        sends.postedUpToRelease(sequence);
+        queue.postedUpToRelease(number);
         throw new VerbsException(
             "ibv_wr_complete", device(), Errno.of(result, 0), "posting an atomic write to " + this);
       }
@@ -500,11 +587,6 @@ public final class QueuePair extends Postable {
     } finally {
       sendGate.leave();
     }
-  }
-
-  private int unsignaledTailWith(SendRequests chain) {
-    int tail = chain.unsignaledTail();
-    return tail == chain.size() ? Math.addExact(unsignaled, tail) : tail;
   }
 
   /**
@@ -515,21 +597,20 @@ public final class QueuePair extends Postable {
    * @throws IllegalStateException if it is in RESET, or closed
    */
   public boolean post(ReceiveRequests chain) {
+    if (!receiveGate.enter()) {
+      throw notPostable("ibv_post_recv", QueuePairState.INIT);
+    }
     try {
-      receiveGate.enter();
-      requirePostable(chain, QueuePairState.INIT);
-      int size = chain.size();
-      if (size > receives.free()) {
+      chain.requirePostableTo(this);
+      WorkQueue queue = receives;
+      if (chain.size() > queue.free()) {
         return false;
       }
-      long first = receives.posted();
-      chain.number(receives, first, RequestId.RECEIVE);
-      receives.postedUpToRelease(first + size);
-      int result =
-          ibv_context_ops.post_recv.invoke(
-              receiveFunction, handle, chain.address(), chain.refused());
+      int first = queue.posted();
+      queue.postedUpToRelease(chain.number(queue));
+      int result = FastCalls.post(receiveFunction, address, chain.address(), chain.refused());
       if (result != 0) {
-        throw refused("ibv_post_recv", result, chain, receives, first);
+        throw refused("ibv_post_recv", result, chain, queue, first);
       }
       return true;
     } finally {
@@ -538,32 +619,22 @@ public final class QueuePair extends Postable {
     }
   }
 
-  private void requirePostable(Requests chain, QueuePairState least) {
-    requireState(least);
-    chain.requirePostableTo(this);
-  }
-
-  private void requireState(QueuePairState least) {
+  private RuntimeException notPostable(String verb, QueuePairState least) {
     VerbsException first = failure;
-    if (first != null) {
-      throw failedBefore(first);
+    if (isClosed()) {
+      return closed();
     }
-    QueuePairState now = state;
-    if (now.compareTo(least) < 0 || now.compareTo(QueuePairState.RTS) > 0) {
-      throw new IllegalStateException("%s is in %s; this needs %s".formatted(this, now, least));
+    if (first == null) {
+      return new IllegalStateException("%s is in %s; this needs %s".formatted(this, state, least));
     }
-  }
-
-  private VerbsException failedBefore(VerbsException first) {
     VerbsException again =
-        new VerbsException(
-            "ibv_post_send", device(), 0, this + " has failed before: " + first.getMessage());
+        new VerbsException(verb, device(), 0, this + " has failed before: " + first.getMessage());
     again.initCause(first);
     return again;
   }
 
   private VerbsException refused(
-      String verb, int result, Requests chain, WorkQueue queue, long first) {
+      String verb, int result, Requests chain, WorkQueue queue, int first) {
     int accepted = chain.accepted();
     queue.postedUpToRelease(first + accepted);
     return new VerbsException(
@@ -574,44 +645,13 @@ public final class QueuePair extends Postable {
             .formatted(this, accepted, chain.size(), queue.outstanding(), queue.depth(), options));
   }
 
-  @Override
-  boolean isTagged(long id) {
-    WorkQueue queue = (id & RequestId.RECEIVE) != 0 ? receives : sends;
-    return (id & RequestId.TAG_MASK) == queue.tag();
-  }
-
-  @Override
-  boolean accounts(long id, int row, Completions into) {
-    boolean receive = (id & RequestId.RECEIVE) != 0;
-    WorkQueue queue = receive ? receives : sends;
-    long sequence = id & RequestId.SEQUENCE_MASK;
-    if (!queue.isOutstanding(sequence)) {
-      return false;
-    }
-    boolean success = into.rawSuccess(row);
-    if (!success || (id & RequestId.HIDDEN) == 0) {
-      into.show(row, this, queue.nameOf(sequence));
-    }
-    if (!success) {
-      fail(into.exception(row, this, receive, queue.nameOf(sequence)));
-    }
-    queue.completeRelease(sequence);
-    return true;
-  }
-
-  private void fail(WorkCompletionException error) {
-    if (failure == null) {
-      failure = error;
-      state = QueuePairState.ERR;
-    }
-  }
-
   /** Shows a receive of the shared queue that a message to this queue pair took. */
   void showReceive(int row, Completions into, long name) {
-    into.show(row, this, name);
+    WorkQueue queue = receives;
     if (!into.rawSuccess(row)) {
-      fail(into.exception(row, this, true, name));
+      failed(queue, into.exception(row, queue, name));
     }
+    into.show(row, queue, name);
   }
 
   /** The first error, which ended this queue pair. */
@@ -624,15 +664,18 @@ public final class QueuePair extends Postable {
     return 0;
   }
 
+  @Override
+  void quiesce() {
+    shut(sendGate, "ibv_post_send", context);
+    shut(receiveGate, "ibv_post_recv", context);
+  }
+
   /** A device that goes to ERR first is done with memory and requests when it is destroyed. */
   @Override
   void destroy() {
     List<Runnable> steps = new ArrayList<>();
-    steps.add(sendGate::close);
-    steps.add(receiveGate::close);
     steps.add(this::destroyHandle);
-    steps.add(() -> sendCompletions.dismiss(sends.tag(), sends.depth()));
-    steps.add(() -> receiveCompletions.dismiss(receives.tag(), receives.depth()));
+    steps.add(this::dismissQueues);
     if (shared != null) {
       steps.add(() -> shared.remove(this));
     }

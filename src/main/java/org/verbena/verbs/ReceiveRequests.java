@@ -20,7 +20,7 @@ public final class ReceiveRequests extends Requests {
   /** Adds a receive that completes with {@code id}. Without memory it takes immediate values. */
   public ReceiveRequests receive(long id) {
     begin();
-    setId(id);
+    setName(id);
     return this;
   }
 

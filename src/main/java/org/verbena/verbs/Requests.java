@@ -7,15 +7,17 @@ import org.verbena.ffi.ibv_recv_wr;
 import org.verbena.ffi.ibv_sge;
 
 /**
- * A chain of work requests in one slab: the requests one after the other, then their scatter lists.
- * {@code struct ibv_send_wr} begins as {@code struct ibv_recv_wr} does. The slab outlives its queue
- * pair, as a device copies requests when they are posted and keeps no pointer to them.
+ * A chain of work requests in one slab: the requests one after the other, each with the name that
+ * the user gave it before and extra bytes behind it, then their scatter lists. {@code struct
+ * ibv_send_wr} begins as {@code struct ibv_recv_wr} does. The slab outlives its queue pair, as a
+ * device copies requests when they are posted and keeps no pointer to them.
  */
 abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private static final long ID = ibv_recv_wr.wr_id$offset();
   private static final long NEXT = ibv_recv_wr.next$offset();
   private static final long SCATTER_LIST = ibv_recv_wr.sg_list$offset();
   private static final long SCATTER_COUNT = ibv_recv_wr.num_sge$offset();
+  private static final long NAME = -Long.BYTES;
   private static final long ENTRY_BYTES = ibv_sge.sizeof();
   private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
   private static final long ENTRY_LENGTH = ibv_sge.length$offset();
@@ -24,24 +26,27 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private final Postable owner;
   private final int capacity;
   private final int scatter;
-  private final long requestBytes;
+  private final long stride;
   private final long listsOffset;
   private final MemorySegment slab;
 
-  /** Where the slab begins, as a device is told: a call need not keep a raw address alive. */
-  private final MemorySegment address;
+  /** Where the first request begins. */
+  private final long address;
 
   /** Behind all else in the slab: where a device says which request it refused. */
-  private final MemorySegment refused;
+  private final long refused;
 
-  private final long[] ids;
   private int size;
+
+  /** Where the last request ends. */
+  private long end;
+
   private int entries;
   private long length;
 
   /**
    * @param bytes of a request
-   * @param extra bytes for each request that the subclass uses, behind the scatter lists
+   * @param extra bytes behind each request that the subclass uses
    */
   Requests(
       Postable owner,
@@ -56,19 +61,18 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     this.owner = owner;
     this.capacity = capacity;
     this.scatter = scatter;
-    this.requestBytes = bytes;
-    this.listsOffset = capacity * bytes;
+    this.stride = -NAME + bytes + extra;
+    this.listsOffset = capacity * stride;
     this.slab =
         Arena.ofAuto()
             .allocate(
-                listsOffset + capacity * (scatter * ENTRY_BYTES + extra) + Long.BYTES, Long.BYTES);
-    this.address = MemorySegment.ofAddress(slab.address());
-    this.refused = MemorySegment.ofAddress(slab.address() + refusedOffset());
-    this.ids = new long[capacity];
+                listsOffset + (long) capacity * scatter * ENTRY_BYTES + Long.BYTES, Long.BYTES);
+    this.address = slab.address() + offset(0);
+    this.refused = slab.address() + refusedOffset();
     for (int i = 0; i < capacity; i++) {
       slab.set(
           ValueLayout.JAVA_LONG,
-          i * requestBytes + SCATTER_LIST,
+          offset(i) + SCATTER_LIST,
           slab.address() + listsOffset + (long) i * scatter * ENTRY_BYTES);
     }
   }
@@ -87,7 +91,8 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     return slab;
   }
 
-  final MemorySegment address() {
+  /** Where the chain begins, as a device is told. */
+  final long address() {
     return address;
   }
 
@@ -100,14 +105,9 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     size = 0;
   }
 
-  /** Where the extra bytes begin in the slab. */
-  final long extraOffset() {
-    return listsOffset + (long) capacity * scatter * ENTRY_BYTES;
-  }
-
   /** Where request {@code index} begins in the slab. */
   final long offset(int index) {
-    return index * requestBytes;
+    return index * stride - NAME;
   }
 
   final long last() {
@@ -132,20 +132,20 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     }
     long at = offset(size);
     if (size > 0) {
-      slab.set(ValueLayout.JAVA_LONG, at - requestBytes + NEXT, slab.address() + at);
+      slab.set(ValueLayout.JAVA_LONG, at - stride + NEXT, slab.address() + at);
     }
     slab.set(ValueLayout.JAVA_LONG, at + NEXT, 0L);
     slab.set(ValueLayout.JAVA_INT, at + SCATTER_COUNT, 0);
-    ids[size] = 0;
+    slab.set(ValueLayout.JAVA_LONG, at + NAME, 0L);
     entries = 0;
     length = 0;
     size++;
+    end = slab.address() + size * stride;
     return at;
   }
 
-  final void setId(long id) {
-    last();
-    ids[size - 1] = id;
+  final void setName(long name) {
+    slab.set(ValueLayout.JAVA_LONG, last() + NAME, name);
   }
 
   /** Adds a piece of local memory to the last request. */
@@ -178,26 +178,34 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     slab.set(ValueLayout.JAVA_INT, request + SCATTER_COUNT, entries);
   }
 
-  /** Numbers the requests from {@code first} on, before they are posted. */
-  final void number(WorkQueue queue, long first, long flags) {
-    long tag = queue.tag() | flags;
-    long at = address.address() + ID;
-    for (int i = 0; i < size; i++) {
-      long sequence = first + i;
-      queue.name(sequence, ids[i]);
-      Memory.setLong(at, tag | (sequence & RequestId.SEQUENCE_MASK));
-      at += requestBytes;
-    }
+  /**
+   * Numbers the requests as {@code queue} will, before they are posted; returns the next number.
+   */
+  final int number(WorkQueue queue) {
+    int number = queue.posted();
+    long at = address;
+    do {
+      queue.name(number, Memory.getLong(at + NAME));
+      Memory.setLong(at + ID, RequestId.id(queue.tag(), number));
+      number++;
+      at += stride;
+    } while (at < end);
+    return number;
   }
 
   /** Gives request {@code index} the whole id that it is known by. */
   final void number(int index, long id) {
-    Memory.setLong(address.address() + ID + index * requestBytes, id);
+    slab.set(ValueLayout.JAVA_LONG, offset(index) + ID, id);
   }
 
   /** What the user calls request {@code index}. */
-  final long idOf(int index) {
-    return ids[index];
+  final long nameOf(int index) {
+    return slab.get(ValueLayout.JAVA_LONG, offset(index) + NAME);
+  }
+
+  /** Whether it was made for {@code target}. */
+  final boolean isFor(Postable target) {
+    return owner == target;
   }
 
   final void hideLast() {
@@ -205,7 +213,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     slab.set(ValueLayout.JAVA_LONG, at, slab.get(ValueLayout.JAVA_LONG, at) | RequestId.HIDDEN);
   }
 
-  final MemorySegment refused() {
+  final long refused() {
     return refused;
   }
 
@@ -217,6 +225,6 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   final int accepted() {
     long at = slab.get(ValueLayout.JAVA_LONG, refusedOffset()) - slab.address();
     slab.set(ValueLayout.JAVA_LONG, refusedOffset(), 0L);
-    return at >= 0 && at < listsOffset ? (int) (at / requestBytes) : 0;
+    return at >= 0 && at < listsOffset ? (int) (at / stride) : 0;
   }
 }

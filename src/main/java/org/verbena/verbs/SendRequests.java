@@ -26,6 +26,7 @@ public final class SendRequests extends Requests {
   private static final long ATOMIC_ADDRESS = ATOMIC + ibv_send_wr.wr.atomic.remote_addr$offset();
   private static final long ATOMIC_OPERAND = ATOMIC + ibv_send_wr.wr.atomic.compare_add$offset();
   private static final long ATOMIC_SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
+  private static final long VALUE = ibv_send_wr.sizeof();
   private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
 
   private static final long DATAGRAM = ibv_send_wr.wr$offset() + ibv_send_wr.wr.ud$offset();
@@ -49,15 +50,13 @@ public final class SendRequests extends Requests {
   private static final ValueLayout.OfInt NETWORK_INT =
       ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN);
 
-  /** Eight bytes for each request, the source of its {@link #fromLong}. */
-  private final long inlineOffset;
-
   private final QueuePair queuePair;
   private final boolean datagrams;
   private long remoteBytes;
   private boolean writesLocally;
   private boolean complete;
   private boolean reads;
+  private boolean plain;
   private int lastSignaled;
 
   SendRequests(QueuePair queuePair, int capacity, int scatter) {
@@ -71,7 +70,6 @@ public final class SendRequests extends Requests {
         Long.BYTES);
     this.queuePair = queuePair;
     this.datagrams = queuePair.isDatagram();
-    inlineOffset = extraOffset();
     clear();
   }
 
@@ -79,6 +77,7 @@ public final class SendRequests extends Requests {
   public SendRequests clear() {
     reset();
     reads = false;
+    plain = false;
     lastSignaled = -1;
     return this;
   }
@@ -226,6 +225,7 @@ public final class SendRequests extends Requests {
     remoteBytes = mostBytes;
     writesLocally = reading;
     complete = false;
+    plain = false;
     return request;
   }
 
@@ -266,7 +266,7 @@ public final class SendRequests extends Requests {
   /** Lets the last request send {@code value}, eight bytes in native order, inline. */
   public SendRequests fromLong(long value) {
     requireOpenFor(Long.BYTES, false);
-    long at = inlineOffset + (long) lastIndex() * Long.BYTES;
+    long at = last() + VALUE;
     slab().set(ValueLayout.JAVA_LONG, at, value);
     addEntry(last(), slab().address() + at, Long.BYTES, 0);
     return inline();
@@ -274,11 +274,7 @@ public final class SendRequests extends Requests {
 
   /** Sets what the {@link #fromLong} of request {@code index} sends, in a chain already built. */
   public void setLong(int index, long value) {
-    slab()
-        .set(
-            ValueLayout.JAVA_LONG,
-            inlineOffset + (long) Objects.checkIndex(index, size()) * Long.BYTES,
-            value);
+    slab().set(ValueLayout.JAVA_LONG, offset(Objects.checkIndex(index, size())) + VALUE, value);
   }
 
   private int flags(long request) {
@@ -316,12 +312,13 @@ public final class SendRequests extends Requests {
   public SendRequests signaled() {
     flag(SIGNALED);
     lastSignaled = lastIndex();
+    plain = !reads;
     return this;
   }
 
   /** What the last request completes with, also when it is unsignaled and fails; 0 unless set. */
   public SendRequests id(long id) {
-    setId(id);
+    setName(id);
     return this;
   }
 
@@ -335,6 +332,11 @@ public final class SendRequests extends Requests {
     return flag(SOLICITED);
   }
 
+  /** Whether it ends signaled and has neither reads nor atomics: most do. */
+  boolean isPlain() {
+    return plain;
+  }
+
   boolean hasReads() {
     return reads;
   }
@@ -342,10 +344,6 @@ public final class SendRequests extends Requests {
   /** How many requests follow the last signaled one. */
   int unsignaledTail() {
     return size() - 1 - lastSignaled;
-  }
-
-  boolean endsUnsignaled() {
-    return lastSignaled != size() - 1;
   }
 
   /** Signals the last request for this post only; nothing but that flag is touched. */

@@ -8,7 +8,6 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.IbverbsTypes;
-import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_srq_attr;
 
 /**
@@ -16,7 +15,7 @@ import org.verbena.ffi.ibv_srq_attr;
  * complete in any order, to one completion queue. One thread at a time posts; any thread may set
  * the limit and close. Closing it closes its queue pairs first.
  */
-public final class SharedReceiveQueue extends Postable {
+public final class SharedReceiveQueue extends Postable implements Slots {
   private final ProtectionDomain domain;
   private final Context context;
   private final MemorySegment handle;
@@ -25,7 +24,7 @@ public final class SharedReceiveQueue extends Postable {
   private final Gate gate = new Gate();
   private final int depth;
   private final int scatter;
-  private final long tag;
+  private final int tag;
   private final long[] names;
 
   /** Free slots, in a ring: taken by who posts, put back by who polls. */
@@ -60,6 +59,7 @@ public final class SharedReceiveQueue extends Postable {
     Arrays.setAll(free, slot -> slot);
     this.put = new AtomicLong(depth);
     completions.seat(tag, this);
+    gate.setOpen(true);
     attach();
   }
 
@@ -105,8 +105,10 @@ public final class SharedReceiveQueue extends Postable {
    * @throws IllegalStateException if the queue is closed
    */
   public boolean post(ReceiveRequests chain) {
+    if (!gate.enter()) {
+      throw closed();
+    }
     try {
-      gate.enter();
       chain.requirePostableTo(this);
       int size = chain.size();
       if (size > freeReceives()) {
@@ -114,13 +116,11 @@ public final class SharedReceiveQueue extends Postable {
       }
       for (int i = 0; i < size; i++) {
         int slot = free[(int) ((taken + i) % depth)];
-        names[slot] = chain.idOf(i);
+        names[slot] = chain.nameOf(i);
         outstanding.setRelease(slot, 1);
-        chain.number(i, tag | RequestId.RECEIVE | slot);
+        chain.number(i, RequestId.id(tag, slot));
       }
-      int result =
-          ibv_context_ops.post_srq_recv.invoke(
-              postFunction, handle, chain.address(), chain.refused());
+      int result = FastCalls.post(postFunction, handle.address(), chain.address(), chain.refused());
       int accepted = result == 0 ? size : chain.accepted();
       for (int i = accepted; i < size; i++) {
         outstanding.setRelease(free[(int) ((taken + i) % depth)], 0);
@@ -162,25 +162,22 @@ public final class SharedReceiveQueue extends Postable {
     return null;
   }
 
-  @Override
-  boolean isTagged(long id) {
-    return (id & RequestId.RECEIVE) != 0 && (id & RequestId.TAG_MASK) == tag;
-  }
-
   /** The receive of a queue pair that was closed meanwhile is freed and not shown. */
   @Override
-  boolean accounts(long id, int row, Completions into) {
-    long slot = id & RequestId.SEQUENCE_MASK;
-    if (slot >= depth || outstanding.getAcquire((int) slot) == 0) {
+  public boolean completes(long id, int row, Completions into) {
+    int slot = RequestId.number(id);
+    if (RequestId.tag(id) != tag
+        || Integer.compareUnsigned(slot, depth) >= 0
+        || outstanding.getAcquire(slot) == 0) {
       return false;
     }
     QueuePair pair = find(into.rawQueuePair(row));
     if (pair != null) {
-      pair.showReceive(row, into, names[(int) slot]);
+      pair.showReceive(row, into, names[slot]);
     }
-    outstanding.setRelease((int) slot, 0);
+    outstanding.setRelease(slot, 0);
     long at = put.getPlain();
-    free[(int) (at % depth)] = (int) slot;
+    free[(int) (at % depth)] = slot;
     put.setRelease(at + 1);
     return true;
   }
@@ -223,8 +220,12 @@ public final class SharedReceiveQueue extends Postable {
   }
 
   @Override
+  void quiesce() {
+    shut(gate, "ibv_post_srq_recv", context);
+  }
+
+  @Override
   void destroy() {
-    gate.close();
     try {
       context.driver().destroySrq(handle);
     } catch (Errno e) {

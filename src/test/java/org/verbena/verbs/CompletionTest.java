@@ -60,6 +60,49 @@ class CompletionTest {
     assertThat(loop.near.failure()).isPresent();
   }
 
+  private void reconnect() {
+    Endpoint near = loop.near.endpoint();
+    Endpoint far = loop.far.endpoint();
+    loop.near.reset();
+    loop.far.reset();
+    loop.near.connect(far);
+    loop.far.connect(near);
+  }
+
+  @Test
+  void aFailedQueuePairIsResetAndUsedAgain() {
+    loop.near.post(chain.write(wrongKey(), 0).fromLong(1).id(31));
+    loop.poll();
+    loop.near.reset();
+    assertThat(loop.near.failure()).isEmpty();
+    assertThatThrownBy(() -> loop.near.post(chain)).hasMessageContaining("is in RESET");
+    assertThatThrownBy(loop.near::reset).hasMessageContaining("from RESET to RESET");
+    loop.near.initialize();
+    reconnect();
+
+    chain.clear().write(loop.remote.remote(), 0).fromLong(5).signaled().id(32);
+    assertThat(loop.near.post(chain)).isTrue();
+    assertThat(loop.poll()).isOne();
+    loop.found.requireSuccess(0);
+    assertThat(loop.found.id(0)).isEqualTo(32);
+    assertThat(loop.getRemote(0)).isEqualTo(5);
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void whatIsToldOfATimeBeforeAResetIsDropped() {
+    loop.device.holdCompletions = true;
+    loop.near.post(chain.write(wrongKey(), 0).fromLong(1).id(31));
+    loop.near.fail();
+    reconnect();
+    loop.device.holdCompletions = false;
+
+    assertThat(loop.poll()).isZero();
+    assertThat(loop.near.failure()).isEmpty();
+    assertThat(loop.near.state()).isEqualTo(QueuePairState.RTS);
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
   @Test
   void theFirstErrorOfSeveralIsKept() {
     chain.write(wrongKey(), 0).fromLong(1).id(1);
@@ -93,7 +136,10 @@ class CompletionTest {
     loop.near.post(chain.write(loop.remote.remote(), 0).fromLong(1).signaled());
     long id = loop.device.seen.getLast().id();
     loop.poll();
-    for (long wrong : new long[] {id, id + 1, id | RequestId.RECEIVE}) {
+    int tag = RequestId.tag(id);
+    int next = RequestId.tag(RequestId.place(tag) + 1, RequestId.generation(tag));
+    long ofReceives = RequestId.id(next, RequestId.number(id));
+    for (long wrong : new long[] {id, id + 1, ofReceives}) {
       loop.device.addCompletion(
           loop.sendQueue.handle(), loop.device.completion(wrong, 0, loop.near.number()));
       assertThatThrownBy(loop::poll).hasMessageContaining("no outstanding request");

@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -108,6 +109,62 @@ class ResourceTest {
     traffic.join(30_000);
     assertThat(traffic.isAlive()).isFalse();
     assertThat(ended.get()).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void aCallThatDoesNotReturnKeepsEverythingFromBeingDestroyed() throws InterruptedException {
+    Loop loop = new Loop(QueuePairOptions.DEFAULTS.withInline(8));
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch mayLeave = new CountDownLatch(1);
+    loop.device.callLimit = Duration.ofMillis(50);
+    loop.device.postResult =
+        _ -> {
+          inside.countDown();
+          return await(mayLeave);
+        };
+    SendRequests chain = loop.near.sendRequests(1, 1).write(loop.remote.remote(), 0).fromLong(1);
+    Thread poster = Thread.ofPlatform().start(() -> loop.near.post(chain));
+    assertThat(inside.await(30, TimeUnit.SECONDS)).isTrue();
+    loop.device.calls.clear();
+
+    assertThatThrownBy(loop::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContainingAll("queue pair 0x000011", "ibv_post_send", "50 ms");
+    assertThat(loop.device.calls).isEmpty();
+    assertThatThrownBy(loop::poll).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(loop.near::queryState).hasMessageContaining("is closed");
+
+    mayLeave.countDown();
+    poster.join(30_000);
+    loop.close();
+    assertThat(loop.device.calls).contains("destroy_qp", "dealloc_pd", "close_device");
+  }
+
+  /** For an upcall, which must not throw. */
+  private static int await(CountDownLatch latch) {
+    try {
+      return latch.await(30, TimeUnit.SECONDS) ? 0 : Errno.EINTR;
+    } catch (InterruptedException e) {
+      return Errno.EINTR;
+    }
+  }
+
+  @Test
+  void aQueuePairThatCannotBeUsedIsDestroyed() {
+    try (Loop loop = new Loop(QueuePairOptions.DEFAULTS)) {
+      loop.device.errors.put("qp_to_qp_ex", Errno.EINVAL);
+      loop.device.calls.clear();
+      assertThatThrownBy(
+              () ->
+                  loop.domain.createQueuePair(
+                      loop.near.path(),
+                      QueuePairOptions.DEFAULTS.withAtomicWrite(),
+                      loop.sendQueue,
+                      loop.sendQueue))
+          .isInstanceOf(VerbsException.class)
+          .hasMessageContainingAll("ibv_qp_to_qp_ex", "EINVAL");
+      assertThat(loop.device.calls).last().isEqualTo("destroy_qp");
+    }
   }
 
   @Test

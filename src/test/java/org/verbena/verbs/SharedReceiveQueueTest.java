@@ -148,7 +148,7 @@ class SharedReceiveQueueTest {
 
   /** The queue was the first to come to its completion queue. */
   private static long receiveTag() {
-    return RequestId.tag(0, 1) | RequestId.RECEIVE;
+    return RequestId.id(RequestId.tag(0, 1), 0);
   }
 
   @Test

@@ -181,18 +181,25 @@ class SlotTest {
   }
 
   @Test
-  void sequenceNumbersGoOnBeyondTheirBits() {
-    WorkQueue queue = new WorkQueue(4, RequestId.tag(3, 7));
-    long start = RequestId.SEQUENCE_MASK - 1;
-    // The queue as it is after 2^42 - 2 requests.
-    queue.postedUpToRelease(start);
-    queue.completeRelease(start - 1);
-    assertThat(queue.free()).isEqualTo(4);
-    queue.postedUpToRelease(start + 4);
-    assertThat(queue.isOutstanding(1)).isTrue();
-    assertThat(queue.isOutstanding(2)).isFalse();
-    queue.completeRelease(1);
-    assertThat(queue.free()).isEqualTo(4);
-    assertThat(queue.outstanding()).isZero();
+  void numbersGoOnBeyondTheirBits() {
+    try (Loop loop = new Loop(depth(4))) {
+      WorkQueue queue = WorkQueue.create(loop.near, false, 4, loop.sendQueue);
+      for (int start : new int[] {-2, Integer.MAX_VALUE - 1}) {
+        // The queue as it is after 2^32 - 2 and 2^31 - 2 requests.
+        queue.postedUpToRelease(start);
+        queue.completedUpToRelease(start);
+        assertThat(queue.free()).isEqualTo(4);
+        queue.postedUpToRelease(start + 4);
+        assertThat(queue.free()).isZero();
+        for (int ahead = -1; ahead <= 4; ahead++) {
+          assertThat(queue.isOutstanding(RequestId.id(queue.tag(), start + ahead)))
+              .as("%d ahead", ahead)
+              .isEqualTo(ahead >= 0 && ahead < 4);
+        }
+        queue.completedUpToRelease(start + 4);
+        assertThat(queue.free()).isEqualTo(4);
+        assertThat(queue.outstanding()).isZero();
+      }
+    }
   }
 }

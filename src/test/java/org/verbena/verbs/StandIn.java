@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -122,6 +123,8 @@ final class StandIn implements Driver {
   int completionEvents;
   Runnable whenWoken = () -> {};
   Runnable whenArmed = () -> {};
+
+  Duration callLimit = Duration.ofSeconds(10);
 
   private boolean callsJava = true;
 
@@ -841,6 +844,11 @@ final class StandIn implements Driver {
   public synchronized void destroyQp(MemorySegment qp) throws Errno {
     call("destroy_qp");
     queuePairs.remove(ibv_qp.qp_num(qp));
+  }
+
+  @Override
+  public Duration callLimit() {
+    return callLimit;
   }
 
   @Override
