@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.NullUnmarked;
 import org.junit.jupiter.api.Test;
 import org.yaml.snakeyaml.Yaml;
 
@@ -27,6 +28,7 @@ import org.yaml.snakeyaml.Yaml;
  * The manifest for Kubernetes against the published schema: the models of the official client are
  * generated from it, and refuse what it does not know, lacks or has another type.
  */
+@NullUnmarked // what the manifest lacks is null, and fails the test
 class KubernetesManifestTest {
   private static final String MANIFEST = read(Path.of("deploy/kubernetes/verbena.yaml"));
 
