@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 /** Checks ("check") or rewrites ("write") every written Java source of the project. */
 class Format {
   private static final List<String> ROOTS =
-      List.of("src/main", "src/test", "src/jmh", "src/build", "it-tests");
+      List.of("src/main", "src/test", "src/jmh", "src/build", "it-tests", "examples");
 
   public static void main(String[] args) throws Exception {
     boolean write = args[0].equals("write");

@@ -9,8 +9,17 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "perf",
     mixinStandardHelpOptions = true,
-    description = "Measures RDMA writes as perftest does.",
-    subcommands = {PerfWriteBandwidth.class, PerfWriteLatency.class})
+    description = "Measures RDMA as perftest does.",
+    subcommands = {
+      PerfWriteBandwidth.class,
+      PerfWriteLatency.class,
+      PerfWriteImmediateLatency.class,
+      PerfReadBandwidth.class,
+      PerfReadLatency.class,
+      PerfSendBandwidth.class,
+      PerfSendLatency.class,
+      PerfAtomicLatency.class
+    })
 final class PerfCommand implements Runnable {
   @Spec private CommandSpec spec;
 

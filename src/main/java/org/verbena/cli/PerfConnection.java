@@ -44,18 +44,21 @@ final class PerfConnection implements AutoCloseable {
    * Meets the other end and connects.
    *
    * @param measure what is measured, size and iterations: the same on both ends
+   * @param access what the peer may do to the buffer
    */
   static PerfConnection open(
       PathChoice choice,
       PerfOptions options,
       long bytes,
       QueuePairOptions pairOptions,
-      int[] measure)
+      int[] measure,
+      Access... access)
       throws IOException {
     Context context = choice.context();
     ProtectionDomain domain = context.createProtectionDomain();
-    MemoryRegion buffer = domain.allocate(bytes, Access.REMOTE_WRITE);
-    CompletionQueue queue = context.createCompletionQueue(pairOptions.sendDepth() + 1);
+    MemoryRegion buffer = domain.allocate(bytes, access);
+    CompletionQueue queue =
+        context.createCompletionQueue(pairOptions.sendDepth() + pairOptions.receiveDepth());
     QueuePair pair = domain.createQueuePair(choice.path(), pairOptions, queue, queue);
     Peer peer = Peer.meet(options.host(), options.port());
     try {

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What both measures of {@code verbena perf} take, named as perftest names it. */
+/** What all measures of {@code verbena perf} take, named as perftest names it. */
 final class PerfOptions {
   @Parameters(
       arity = "0..1",
@@ -21,13 +21,13 @@ final class PerfOptions {
   @Option(
       names = {"-n", "--iters"},
       paramLabel = "N",
-      description = "Writes that are measured; ${DEFAULT-VALUE} unless given.")
+      description = "Requests that are measured; ${DEFAULT-VALUE} unless given.")
   private int iterations = 5000;
 
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      description = "Writes before those, not measured; ${DEFAULT-VALUE} unless given.")
+      description = "Requests before those, not measured; ${DEFAULT-VALUE} unless given.")
   private int warmup = 2000;
 
   @Option(

@@ -148,6 +148,11 @@ public final class QueuePair extends Postable {
     requireAtMost("receive depth", options.receiveDepth(), device.maxRequests(), context);
     requireAtMost("send scatter", options.sendScatter(), device.maxScatter(), context);
     requireAtMost("receive scatter", options.receiveScatter(), device.maxScatter(), context);
+    requireAtMost(
+        "P_Key index",
+        options.pkeyIndex(),
+        Math.max(plan.path.port().pkeyTableLength() - 1, 0),
+        context);
     if (!plan.path.device().equals(context.name())) {
       throw new IllegalArgumentException("path " + plan.path + " is not of " + context);
     }

@@ -11,7 +11,7 @@ import org.verbena.ffi.ibv_global_route;
  * @param trafficClass IP traffic class on RoCE, 0 to 255
  * @param flowLabel IPv6 flow label, 20 bits; on RoCE v2 devices may choose the UDP source port by
  *     it
- * @param hopLimit IP hop limit on RoCE, 1 to 255
+ * @param hopLimit IP hop limit on RoCE, 1 to 255; Linux may take that of its own route instead
  */
 public record Traffic(int serviceLevel, int trafficClass, int flowLabel, int hopLimit) {
   /** Service level, class and flow label 0, hop limit 64. */

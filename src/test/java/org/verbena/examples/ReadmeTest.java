@@ -2,6 +2,7 @@ package org.verbena.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -27,8 +28,20 @@ class ReadmeTest {
         "WorkQueueExample"
       })
   void theReadmeHasTheExamplesAsTheyAreCompiled(String example) throws Exception {
+    requireInReadme(SOURCES.resolve(example + ".java"));
+  }
+
+  /** What it does between two hosts, a test on the cluster sees. */
+  @Test
+  void theRdmaExampleStandsInTheReadmeAsItIsCompiled() throws Exception {
+    Path source = Path.of("examples/org/verbena/examples/RdmaExample.java");
+    requireInReadme(source);
+    assertThat(Files.readAllLines(source)).hasSizeLessThan(80);
+  }
+
+  private static void requireInReadme(Path source) throws IOException {
     assertThat(Files.readString(Path.of("README.md")))
-        .contains("```java\n" + Files.readString(SOURCES.resolve(example + ".java")) + "```\n");
+        .contains("```java\n" + Files.readString(source) + "```\n");
   }
 
   @Test

@@ -227,6 +227,8 @@ class QueuePairTest {
         .hasMessageContainingAll("send depth is 4097", "at most 4096");
     assertThatThrownBy(() -> make(QueuePairOptions.DEFAULTS.withScatter(1, 33)))
         .hasMessageContainingAll("receive scatter is 33", "at most 32");
+    assertThatThrownBy(() -> make(QueuePairOptions.DEFAULTS.withPkeyIndex(4)))
+        .hasMessageContainingAll("P_Key index is 4", "at most 3");
     assertThatThrownBy(() -> QueuePairOptions.DEFAULTS.withRetries(32, 7, 12, 6))
         .hasMessageContaining("timeout is 32; it must be 0 to 31");
     assertThatThrownBy(() -> QueuePairOptions.DEFAULTS.withReadDepth(256))

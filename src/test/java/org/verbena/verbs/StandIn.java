@@ -537,6 +537,7 @@ final class StandIn implements Driver {
     ibv_port_attr.max_mtu(attr, 5);
     ibv_port_attr.active_mtu(attr, activeMtu.value());
     ibv_port_attr.gid_tbl_len(attr, 1024);
+    ibv_port_attr.pkey_tbl_len(attr, (short) 4);
     ibv_port_attr.max_msg_sz(attr, 1 << 23);
     ibv_port_attr.lid(attr, (short) lid);
     ibv_port_attr.link_layer(attr, (byte) List.of(LinkLayer.values()).indexOf(linkLayer));

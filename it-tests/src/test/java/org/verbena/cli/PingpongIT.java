@@ -44,7 +44,7 @@ class PingpongIT {
     for (String output : pair(server + " " + options, client + " " + options)) {
       assertThat(output)
           .containsPattern(
-              "local address: +LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::")
+              "local address: +LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}[,:] GID ::")
           .containsPattern("remote address: LID 0x0000, QPN 0x")
           .containsPattern("\\d+ bytes in \\d+\\.\\d\\d seconds = \\d+\\.\\d\\d Mbit/sec")
           .containsPattern("[12]00 iters in \\d+\\.\\d\\d seconds = \\d+\\.\\d\\d usec/iter");
@@ -52,11 +52,35 @@ class PingpongIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"perf write-bw -s 14336", "perf write-lat -s 8"})
+  @CsvSource({
+    "ibv_ud_pingpong, pingpong ud, -n 100 -s 1024",
+    "pingpong ud, ibv_ud_pingpong, -n 100 -s 1024",
+    "ibv_ud_pingpong, pingpong ud, -n 100 -s 64 -e -r 10",
+    "pingpong ud, ibv_ud_pingpong, -n 100 -s 64 -e -r 10",
+    "pingpong ud, pingpong ud, -n 100 -p 18778"
+  })
+  void datagramsGoToAndFro(String server, String client, String options) {
+    messagesGoToAndFro(server, client, options);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "write-bw -s 14336",
+        "write-lat -s 8",
+        "read-bw -s 14336",
+        "read-lat -s 8",
+        "send-bw -s 14336 -r 40",
+        "send-lat -s 8",
+        "write-imm-lat -s 8",
+        "atomic-lat -A CMP_AND_SWAP"
+      })
   void perfMeasures(String measure) {
-    String command = measure + " -n 200 --warmup 50";
-    assertThat(pair(command, command).getLast())
-        .contains("#bytes")
+    String command = "perf " + measure + " -n 200 --warmup 50";
+    List<String> outputs = pair(command, command);
+    assertThat(outputs.getFirst()).as("the server prints nothing").isEmpty();
+    assertThat(outputs.getLast())
+        .contains("#bytes", measure.contains("bw") ? "BW average[MiB/sec]" : "t_typical[usec]")
         .containsPattern("\\n (14336|8) +200 +\\d+\\.\\d\\d");
   }
 

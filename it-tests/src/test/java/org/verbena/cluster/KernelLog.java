@@ -16,7 +16,7 @@ final class KernelLog {
 
   /** What rxe says of every request that a test makes fail, such as one with a wrong key. */
   private static final Pattern WANTED =
-      Pattern.compile("make_send_cqe: non-flush error status = \\d+$");
+      Pattern.compile("(?:make_send_cqe|do_complete): non-flush error status = \\d+$");
 
   private KernelLog() {}
 
