@@ -42,7 +42,7 @@ class RdmaSoakIT {
     cluster.node(1).slow("loss", "1%");
     cluster.node(2).slow("loss", "1%");
     for (int shape = 0; shape < SHAPES; shape++) {
-      long each = seed + shape; // captured by a task
+      long each = seed + shape;
       hosts.run(group -> rounds(group, new Random(each), ROUNDS));
     }
     assertThat(resources()).as("seed %d", seed).isEqualTo(before);
@@ -78,12 +78,13 @@ class RdmaSoakIT {
             .chunkBytes(1 + random.nextInt(20_000))
             .timeout(Duration.ofSeconds(60))
             .build();
+    PhaseOrder[] orders = PhaseOrder.values();
     try (Exchange exchange = Exchange.open(group, new RdmaProvider(settings), config);
         Acceptance acceptance =
             new Acceptance(exchange, (rank, input) -> tokens - input * rank, true, 5)) {
       acceptance.run(
           rounds,
-          PhaseOrder.values()[random.nextInt(PhaseOrder.values().length)],
+          orders[random.nextInt(orders.length)],
           CombineWay.HANDED_OVER,
           (round, phase, nanos) -> {});
       group.allGather("end of rounds", new byte[0]);
