@@ -95,7 +95,7 @@ class KubernetesManifestTest {
     assertThat(pod.getSubdomain()).isEqualTo(service.getMetadata().getName());
 
     V1Container rank = pod.getContainers().getFirst();
-    assertThat(rank.getArgs()).contains("--ranks=" + ranks);
+    assertThat(rank.getArgs()).contains("--size=" + ranks);
     assertThat(rank.getResources().getLimits()).containsKey("rdma/hca");
     assertThat(rank.getSecurityContext().getCapabilities().getAdd()).containsExactly("IPC_LOCK");
     V1Volume shm = pod.getVolumes().get(0);
