@@ -1,21 +1,14 @@
 package org.verbena.moe;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
-import com.sun.management.ThreadMXBean;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.management.ManagementFactory;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.function.LongConsumer;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.acceptance.Allocations;
 import org.verbena.acceptance.Ranks;
-import org.verbena.bootstrap.Group;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.ExchangeConfig.CombineOrder;
 import org.verbena.transport.shm.ShmTransport;
@@ -23,16 +16,12 @@ import org.verbena.transport.shm.ShmTransport;
 /** A steady round allocates nothing on the Java heap, in any thread that takes part in it. */
 class AllocationTest {
   private static final ExchangeShape SHAPE = new ExchangeShape(2, 8, 256, 6, 3);
-  private static final int ROUNDS = 200;
-  private static final Duration LIMIT = Duration.ofSeconds(90);
-  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   @TempDir Path directory;
 
   @ParameterizedTest
   @EnumSource(CombineOrder.class)
   void aSteadyRoundAllocatesNothing(CombineOrder order) throws Exception {
-    assertThat(THREADS.isThreadAllocatedMemoryEnabled()).isTrue();
     ExchangeConfig config =
         ExchangeConfig.builder(SHAPE).combineOrder(order).guardedViews(false).build();
     Ranks.run(
@@ -41,38 +30,10 @@ class AllocationTest {
           try (Exchange exchange = Exchange.open(group, ShmTransport.provider(directory), config);
               Arena arena = Arena.ofShared()) {
             Engine engine = new Engine(exchange, arena);
-            assertThat(countsWhatIsAllocated()).isPositive();
-            untilSteady(group, engine::handedOver);
-            untilSteady(group, engine::inPlace);
+            Allocations.untilSteady(group, engine::handedOver);
+            Allocations.untilSteady(group, engine::inPlace);
           }
         });
-  }
-
-  private static long countsWhatIsAllocated() {
-    long before = THREADS.getCurrentThreadAllocatedBytes();
-    byte[] garbage = new byte[1000];
-    return THREADS.getCurrentThreadAllocatedBytes() - before - garbage.length;
-  }
-
-  /** Code allocates until Java has compiled it; then no thread may, for many rounds. */
-  private static void untilSteady(Group group, LongConsumer round) {
-    long deadline = System.nanoTime() + LIMIT.toNanos();
-    long allocated = Long.MAX_VALUE;
-    while (allocated > 0) {
-      assertThat(System.nanoTime())
-          .as("deadline: all ranks still allocate %d bytes in %d rounds", allocated, ROUNDS)
-          .isLessThan(deadline);
-      long before = THREADS.getCurrentThreadAllocatedBytes();
-      for (int i = 0; i < ROUNDS; i++) {
-        round.accept(i);
-      }
-      long mine = THREADS.getCurrentThreadAllocatedBytes() - before;
-      byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(mine).array();
-      allocated =
-          group.allGather("allocated", bytes).stream()
-              .mapToLong(rank -> ByteBuffer.wrap(rank).getLong())
-              .sum();
-    }
   }
 
   /** What an engine does in a round, with memory that it made before. */

@@ -1,0 +1,209 @@
+package org.verbena.collective;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.verbena.bootstrap.Group;
+import org.verbena.bootstrap.Membership;
+import org.verbena.bootstrap.Rendezvous;
+import org.verbena.bootstrap.TcpGroup;
+import org.verbena.cluster.Task;
+import org.verbena.transport.PeerException;
+import org.verbena.transport.TransportProvider;
+import org.verbena.transport.rdma.MixedProvider;
+import org.verbena.transport.rdma.RdmaProvider;
+import org.verbena.transport.rdma.RdmaSettings;
+
+/** What one rank does on its node. */
+record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixed)
+    implements Task<String> {
+  enum Part {
+    ALL_MOVES,
+    ENDLESS_SYNC
+  }
+
+  private static final int PORT = 29700;
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+  private static final int PARAMETER_BYTES = 1_500_001;
+  private static final int MESSAGE_BYTES = 3000;
+
+  /** Counted down once a chunk has arrived in this process. */
+  private static final CountDownLatch PROGRESS = new CountDownLatch(1);
+
+  /** Runs in a node. */
+  static String awaitProgress() throws InterruptedException {
+    assertThat(PROGRESS.await(30, TimeUnit.SECONDS)).as("progress of this rank").isTrue();
+    return "under way";
+  }
+
+  @Override
+  public String call() {
+    Membership membership =
+        new Membership(
+            rank,
+            size,
+            OptionalInt.of(0),
+            OptionalInt.of(1),
+            job,
+            new Rendezvous.At("node1", PORT),
+            Optional.empty(),
+            true);
+    RdmaSettings settings = RdmaSettings.builder().reads(true).atomics(true).build();
+    TransportProvider provider = mixed ? new MixedProvider(settings) : new RdmaProvider(settings);
+    CollectiveConfig config =
+        CollectiveConfig.builder()
+            .sync(3, 64 << 10)
+            .links(Link.ring(size), Move.READ, 4, MESSAGE_BYTES)
+            .gather(1, 2, MESSAGE_BYTES)
+            .counters(4)
+            .timeout(TIMEOUT)
+            .build();
+    try (Group group = TcpGroup.join(membership, TIMEOUT);
+        Collective collective = Collective.open(group, provider, config);
+        Arena arena = Arena.ofShared()) {
+      MemorySegment memory = arena.allocate(PARAMETER_BYTES, 64);
+      if (rank == 0) {
+        MemorySegment.copy(bytes(1, PARAMETER_BYTES), 0, memory, 0, PARAMETER_BYTES);
+      }
+      MemoryParameters parameters = new MemoryParameters().add("all", memory);
+      if (part == Part.ENDLESS_SYNC) {
+        return endlessSync(collective);
+      }
+      sync(collective, parameters, Route.chain(size));
+      check(memory, 1, PARAMETER_BYTES);
+      sync(collective, parameters, Route.tree(size));
+      if (rank < 2) {
+        sync(collective, parameters, Route.pull(1, 0));
+      }
+      links(collective);
+      gather(collective.gather());
+      group.allGather("counters", new byte[0]);
+      count(group, collective.counters());
+      group.allGather("done", new byte[0]);
+      return "done";
+    }
+  }
+
+  private static MemorySegment bytes(long seed, int count) {
+    byte[] bytes = new byte[count];
+    new Random(seed).nextBytes(bytes);
+    return MemorySegment.ofArray(bytes);
+  }
+
+  private static void check(MemorySegment memory, long seed, int count) {
+    assertThat(memory.mismatch(bytes(seed, count))).isEqualTo(-1);
+  }
+
+  private static void sync(Collective collective, MemoryParameters parameters, Route route) {
+    if (collective.rank() == route.source()) {
+      collective.sync().send(parameters, route, SyncProgress.NONE);
+    } else {
+      collective.sync().receive(parameters, route, SyncProgress.NONE);
+    }
+    assertThat(parameters.isWhole()).isTrue();
+  }
+
+  private String endlessSync(Collective collective) {
+    Endless endless = new Endless();
+    try {
+      Route route = Route.chain(size);
+      if (rank == 0) {
+        collective.sync().send(endless, route, SyncProgress.NONE);
+      } else {
+        collective.sync().receive(endless, route, SyncProgress.NONE);
+      }
+      return "ended";
+    } catch (PeerException e) {
+      return "lost rank %d, %s: %s"
+          .formatted(e.peer(), endless.kept ? "kept" : "nothing kept", e.getMessage());
+    }
+  }
+
+  /** More zeros than any test can wait for. */
+  private static final class Endless implements ParameterSource, ParameterTarget {
+    private boolean kept;
+
+    @Override
+    public List<Parameter> parameters() {
+      return List.of(new Parameter("endless", 1L << 40));
+    }
+
+    @Override
+    public void read(int parameter, long offset, MemorySegment to, long at, int bytes) {
+      to.asSlice(at, bytes).fill((byte) 0);
+    }
+
+    @Override
+    public void verify() {}
+
+    @Override
+    public void begin(List<Parameter> parameters) {}
+
+    @Override
+    public void write(int parameter, long offset, MemorySegment from, long at, int bytes) {
+      PROGRESS.countDown();
+    }
+
+    @Override
+    public void finish(int checksum) {}
+
+    @Override
+    public void commit() {
+      kept = true;
+    }
+
+    @Override
+    public void abort() {}
+  }
+
+  private void links(Collective collective) {
+    Sender sender = collective.sender((rank + 1) % size);
+    Receiver receiver = collective.receiver((rank + size - 1) % size);
+    for (int number = 0; number < 60; number++) {
+      int bytes = 1 + number * 31 % MESSAGE_BYTES;
+      sender.send(bytes(number, bytes));
+      long at = receiver.receive();
+      check(receiver.memory().asSlice(at, receiver.bytes()), number, bytes);
+      receiver.release();
+    }
+  }
+
+  private void gather(ResultGather gather) {
+    for (int number = 0; number < 20; number++) {
+      gather.send(bytes(number, rank * 100 + number));
+      if (gather.isTarget()) {
+        gather.receive();
+        for (int source = 0; source < size; source++) {
+          assertThat(gather.bytes(source)).isEqualTo(source * 100 + number);
+          check(
+              gather.memory().asSlice(gather.offset(source), gather.bytes(source)),
+              number,
+              source * 100 + number);
+        }
+        gather.release();
+      }
+    }
+  }
+
+  private void count(Group group, SharedCounters counters) {
+    for (int i = 0; i < 30; i++) {
+      counters.fetchAndAdd(1, 2);
+      long found = counters.get(3);
+      for (long expected = found + 1; found != expected; ) {
+        expected = found;
+        found = counters.compareAndSwap(3, expected, expected + 1);
+      }
+    }
+    group.allGather("counted", new byte[0]);
+    assertThat(counters.get(1)).isEqualTo(2L * 30 * size);
+    assertThat(counters.get(3)).isEqualTo(30L * size);
+  }
+}
