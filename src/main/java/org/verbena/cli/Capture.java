@@ -29,6 +29,11 @@ record Capture(
   private static final Pattern INPUT =
       Pattern.compile("rank(0|[1-9][0-9]{0,5})\\.(x|topk|weights)\\.npy");
 
+  /** n, H and K. */
+  int[] sizes() {
+    return new int[] {count, hidden, topk};
+  }
+
   /** The file of a rank that holds one kind of array. */
   static Path file(Path directory, int rank, String kind) {
     return directory.resolve("rank" + rank + "." + kind + ".npy");

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import org.verbena.layout.ExchangeShape;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -13,18 +14,21 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code verbena demo}: the main job between processes of this machine, every value verified. */
+/** {@code verbena demo}: the main job between processes, every value verified. */
 @Command(
     name = "demo",
     mixinStandardHelpOptions = true,
     description = {
-      "Exchanges tokens between processes of this machine, and verifies every value.",
+      "Exchanges tokens between processes of this machine, or of the nodes of a cluster, and",
+      "verifies every value.",
       "Exits with 1 at the first wrong value, saying which rank, token and column."
     })
 final class DemoCommand implements Callable<Integer> {
   private static final int MOST_ROUNDS = 100_000;
 
   @Mixin private ExchangeOptions exchange;
+  @Mixin private TransportOptions transport;
+  @Mixin private ClusterOptions cluster;
 
   @Option(
       names = "--rounds",
@@ -35,10 +39,9 @@ final class DemoCommand implements Callable<Integer> {
 
   @Option(
       names = "--timeout",
-      defaultValue = "30",
       paramLabel = "S",
-      description = "Seconds to wait for a rank before it is given up (default: ${DEFAULT-VALUE}).")
-  private int timeout;
+      description = "Seconds to wait for a rank before it is given up (default: 30; 120 on nodes).")
+  private @Nullable Integer timeout;
 
   @Option(
       names = "--seed",
@@ -65,7 +68,7 @@ final class DemoCommand implements Callable<Integer> {
     ExchangeShape shape;
     try {
       shape = exchange.shape();
-      DemoRank.checkConfig(shape, Duration.ofSeconds(timeout));
+      DemoRank.checkConfig(shape, limit());
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
@@ -80,23 +83,31 @@ final class DemoCommand implements Callable<Integer> {
     List<String> arguments = new ArrayList<>(List.of("demo", "--join"));
     arguments.addAll(ExchangeOptions.of(shape));
     arguments.add("--rounds=" + rounds);
-    arguments.add("--timeout=" + timeout);
+    arguments.add("--timeout=" + limit().toSeconds());
     arguments.add("--seed=" + seed);
     if (json) {
       arguments.add("--json");
     }
-    return RankJob.start(shape.ranks(), arguments);
+    int ranks = shape.ranks();
+    arguments.add("--transport=" + transport.between(cluster.hosts(ranks), ranks));
+    return cluster.start(spec, ranks, arguments);
+  }
+
+  private Duration limit() {
+    return Duration.ofSeconds(timeout == null ? cluster.patienceSeconds() : timeout);
   }
 
   private int take(ExchangeShape shape) {
-    Duration limit = Duration.ofSeconds(timeout);
+    Duration limit = limit();
     return RankJob.join(
         spec,
         secret,
         shape.ranks(),
         limit,
-        group -> {
-          DemoReport report = new DemoRank(group, shape, rounds, limit, seed).run();
+        (membership, group) -> {
+          DemoRank rank =
+              new DemoRank(group, transport.provider(membership), shape, rounds, limit, seed);
+          DemoReport report = rank.run();
           if (group.rank() == 0) {
             System.out.print(json ? report.json() + "\n" : report.text());
           }

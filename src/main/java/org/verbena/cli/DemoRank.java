@@ -2,12 +2,14 @@ package org.verbena.cli;
 
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.verbena.acceptance.Acceptance;
 import org.verbena.acceptance.Acceptance.CombineWay;
 import org.verbena.acceptance.Acceptance.Phase;
@@ -20,18 +22,25 @@ import org.verbena.moe.Counters;
 import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
 import org.verbena.transport.TransportProvider;
-import org.verbena.transport.shm.ShmTransport;
 
 /** One rank of the demo: runs its rounds, and gathers what all ranks measured. */
 final class DemoRank {
   private final Group group;
+  private final TransportProvider provider;
   private final ExchangeShape shape;
   private final int rounds;
   private final Duration timeout;
   private final long seed;
 
-  DemoRank(Group group, ExchangeShape shape, int rounds, Duration timeout, long seed) {
+  DemoRank(
+      Group group,
+      TransportProvider provider,
+      ExchangeShape shape,
+      int rounds,
+      Duration timeout,
+      long seed) {
     this.group = group;
+    this.provider = provider;
     this.shape = shape;
     this.rounds = rounds;
     this.timeout = timeout;
@@ -39,7 +48,6 @@ final class DemoRank {
   }
 
   DemoReport run() {
-    TransportProvider provider = ShmTransport.provider();
     long[][] nanos = new long[Phase.values().length][rounds];
     try (Exchange exchange = Exchange.open(group, provider, config(shape, timeout))) {
       long verified = run(exchange, false, "warming up", new long[nanos.length][rounds]);
@@ -53,7 +61,7 @@ final class DemoRank {
         figures.get(rank);
         all.add(rank);
       }
-      return report(exchange, provider, all);
+      return report(exchange, all, paths(exchange));
     }
   }
 
@@ -113,7 +121,16 @@ final class DemoRank {
     return bytes.array();
   }
 
-  private DemoReport report(Exchange exchange, TransportProvider provider, List<long[]> ranks) {
+  /** How each rank reaches each, in words. */
+  private List<List<String>> paths(Exchange exchange) {
+    List<String> mine = IntStream.range(0, group.size()).mapToObj(exchange::path).toList();
+    byte[] lines = String.join("\n", mine).getBytes(StandardCharsets.UTF_8);
+    return group.allGather("paths", lines).stream()
+        .map(rank -> List.of(new String(rank, StandardCharsets.UTF_8).split("\n", -1)))
+        .toList();
+  }
+
+  private DemoReport report(Exchange exchange, List<long[]> ranks, List<List<String>> paths) {
     Map<Phase, long[]> nanos = new EnumMap<>(Phase.class);
     int at = 0;
     for (Phase phase : Phase.values()) {
@@ -135,6 +152,7 @@ final class DemoRank {
     return new DemoReport(
         exchange.layout(),
         provider.name(),
+        paths,
         rounds,
         nanos,
         sums[0],

@@ -2,6 +2,7 @@ package org.verbena.cli;
 
 import java.util.Formatter;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.verbena.acceptance.Acceptance.Phase;
@@ -12,6 +13,7 @@ import org.verbena.layout.LayoutTable;
 /**
  * What a demo measured, over all ranks and timed rounds.
  *
+ * @param paths how each rank reaches each, in words
  * @param nanos times of a phase in ascending order
  * @param dispatchedRows rows sent in dispatches
  * @param remoteBytes bytes of messages sent to other ranks, dispatch and combine
@@ -22,6 +24,7 @@ import org.verbena.layout.LayoutTable;
 record DemoReport(
     BufferLayout layout,
     String transport,
+    List<List<String>> paths,
     int rounds,
     Map<Phase, long[]> nanos,
     long dispatchedRows,
@@ -36,6 +39,9 @@ record DemoReport(
     text.format(
         "%d ranks over %s: %d tokens of %d values each, %d experts, top-%d%n%n",
         shape.ranks(), transport, shape.tokens(), shape.hidden(), shape.experts(), shape.topk());
+    if (!transport.equals("shm")) {
+      formatPaths(text);
+    }
     text.format("buffer of a rank%n%s%n", LayoutTable.summary(layout));
     text.format("%-18s %10s %10s %10s%n", "latency (us)", "p50", "p99", "max");
     nanos.forEach(
@@ -58,10 +64,23 @@ record DemoReport(
     return text.toString();
   }
 
+  private void formatPaths(Formatter text) {
+    text.format("path%n");
+    for (int from = 0; from < paths.size(); from++) {
+      for (int to = 0; to < paths.size(); to++) {
+        if (from != to) {
+          text.format("%d -> %d  %s%n", from, to, paths.get(from).get(to));
+        }
+      }
+    }
+    text.format("%n");
+  }
+
   String json() {
     Map<String, Object> members = new LinkedHashMap<>();
     ExchangeShape shape = layout.shape();
     members.put("transport", transport);
+    members.put("paths", paths);
     members.put("ranks", shape.ranks());
     members.put("tokens", shape.tokens());
     members.put("hidden", shape.hidden());

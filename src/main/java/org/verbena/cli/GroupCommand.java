@@ -3,9 +3,8 @@ package org.verbena.cli;
 import java.nio.ByteBuffer;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
-import org.verbena.bootstrap.GroupException;
+import org.verbena.bootstrap.Group;
 import org.verbena.bootstrap.Membership;
-import org.verbena.bootstrap.TcpGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -32,21 +31,19 @@ final class GroupCommand implements Callable<Integer> {
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
-    try (TcpGroup group = TcpGroup.join(membership, options.timeout())) {
-      ByteBuffer mine = ByteBuffer.allocate(Long.BYTES).putLong(0, ProcessHandle.current().pid());
-      String processes =
-          group.allGather("process ids", mine.array()).stream()
-              .map(id -> String.valueOf(ByteBuffer.wrap(id).getLong()))
-              .collect(Collectors.joining(" "));
-      // In one piece: mpirun and others mix what ranks write piecemeal.
-      System.out.println(
-          String.format(
-              "rank %d of %d met at %s: processes %s",
-              group.rank(), group.size(), membership.rendezvous(), processes));
-      return ExitCode.OK;
-    } catch (GroupException e) {
-      System.err.println("verbena: " + e.getMessage());
-      return ExitCode.FAILED;
-    }
+    return RankJob.join(membership, options.timeout(), GroupCommand::print);
+  }
+
+  private static void print(Membership membership, Group group) {
+    ByteBuffer mine = ByteBuffer.allocate(Long.BYTES).putLong(0, ProcessHandle.current().pid());
+    String processes =
+        group.allGather("process ids", mine.array()).stream()
+            .map(id -> String.valueOf(ByteBuffer.wrap(id).getLong()))
+            .collect(Collectors.joining(" "));
+    // In one piece: mpirun and others mix what ranks write piecemeal.
+    System.out.println(
+        String.format(
+            "rank %d of %d met at %s: processes %s",
+            group.rank(), group.size(), membership.rendezvous(), processes));
   }
 }

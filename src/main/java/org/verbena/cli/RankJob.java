@@ -25,7 +25,7 @@ final class RankJob {
   /** What a rank does once its group is formed. */
   @FunctionalInterface
   interface Part {
-    void run(Group group) throws IOException;
+    void run(Membership membership, Group group) throws IOException;
   }
 
   /** Starts a command of this build once per rank, and waits for all. */
@@ -35,6 +35,11 @@ final class RankJob {
     Runtime.getRuntime().addShutdownHook(new Thread(processes::close, "end of the ranks"));
     RankProcesses.End end = processes.await(LAST_WORDS);
     output.clear();
+    return exitCode(end);
+  }
+
+  /** How a command ends whose ranks have ended like this. */
+  static int exitCode(RankProcesses.End end) {
     if (end.code() != ExitCode.OK) {
       System.err.printf("verbena: rank %d ended with exit code %d%n", end.rank(), end.code());
     }
@@ -66,9 +71,10 @@ final class RankJob {
     }
   }
 
-  private static int join(Membership membership, Duration timeout, Part part) {
+  /** Joins a group, and does a rank's part. */
+  static int join(Membership membership, Duration timeout, Part part) {
     try (Group group = TcpGroup.join(membership, timeout)) {
-      part.run(group);
+      part.run(membership, group);
       return ExitCode.OK;
     } catch (WrongValueException
         | GroupException

@@ -1,7 +1,6 @@
 package org.verbena.cli;
 
 import java.io.BufferedInputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -17,6 +16,7 @@ import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.verbena.bootstrap.Membership;
 import org.verbena.bootstrap.Rendezvous;
 import org.verbena.bootstrap.Secret;
@@ -131,31 +131,20 @@ final class RankProcesses implements AutoCloseable {
     var _ = process.onExit().thenAccept(ended -> ends.add(new End(rank, ended.exitValue())));
   }
 
-  private interface Line {
-    void accept(byte[] line);
-  }
-
-  private void read(InputStream stream, String name, Line sink) {
+  private void read(InputStream stream, String name, Consumer<byte[]> sink) {
     readers.add(Thread.ofPlatform().name(name).daemon().start(() -> readLines(stream, sink)));
   }
 
-  private static void readLines(InputStream stream, Line sink) {
-    ByteArrayOutputStream line = new ByteArrayOutputStream();
+  private static void readLines(InputStream stream, Consumer<byte[]> sink) {
+    Lines lines = new Lines(sink);
     try (InputStream in = new BufferedInputStream(stream)) {
       for (int b = in.read(); b >= 0; b = in.read()) {
-        if (b == '\n') {
-          sink.accept(line.toByteArray());
-          line.reset();
-        } else {
-          line.write(b);
-        }
+        lines.add(b);
       }
     } catch (IOException _) {
       // the process is gone; what it had printed was read
     }
-    if (line.size() > 0) {
-      sink.accept(line.toByteArray());
-    }
+    lines.end();
   }
 
   /** Waits until a rank fails or all have ended well; then ends those that still run, at once. */

@@ -3,14 +3,17 @@ package org.verbena.cli;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
+import org.verbena.bootstrap.Group;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.ExpertPlacement;
+import org.verbena.transport.TransportProvider;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -75,10 +78,15 @@ final class ReplayCommand implements Callable<Integer> {
 
   @Option(
       names = "--timeout",
-      defaultValue = "30",
       paramLabel = "S",
-      description = "Seconds to wait for a rank before it is given up (default: ${DEFAULT-VALUE}).")
-  private int timeout;
+      description = "Seconds to wait for a rank before it is given up (default: 30; 120 on nodes).")
+  private @Nullable Integer timeout;
+
+  @Mixin private TransportOptions transport;
+  @Mixin private ClusterOptions cluster;
+
+  @Option(names = "--json", description = "Print what was done as JSON.")
+  private boolean json;
 
   @Option(names = "--join", description = "Be one rank of the group that a launcher has started.")
   private boolean join;
@@ -89,23 +97,22 @@ final class ReplayCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
-    if (experts < 1 || rounds < 1 || timeout < 1) {
+    if (experts < 1 || rounds < 1 || limit().toSeconds() < 1) {
       throw new ParameterException(
           spec.commandLine(),
           "--experts, --rounds and --timeout must be at least 1, but are %d, %d and %d"
-              .formatted(experts, rounds, timeout));
+              .formatted(experts, rounds, limit().toSeconds()));
     }
-    ExchangeShape shape;
-    ExpertPlacement owners;
+    int ranks;
     try {
-      shape = shape();
-      owners = placement(shape);
+      ranks = join ? Capture.ranks(directory) : shape().ranks();
+      ExpertPlacement _ = placement(ranks);
     } catch (IOException e) {
       System.err.println("verbena: " + e.getMessage());
       return ExitCode.USAGE;
     }
     try {
-      return join ? take(shape, owners) : start(shape);
+      return join ? take(ranks) : start(ranks);
     } catch (IOException e) {
       System.err.println("verbena: " + e.getMessage());
       return ExitCode.FAILED;
@@ -114,35 +121,40 @@ final class ReplayCommand implements Callable<Integer> {
 
   /** The shape of what was captured: every file is read and checked before anything starts. */
   private ExchangeShape shape() throws IOException {
-    int ranks = Capture.ranks(directory);
-    int tokens = 1;
-    int hidden = 0;
-    int topk = 0;
-    for (int rank = 0; rank < ranks; rank++) {
+    List<int[]> sizes = new ArrayList<>();
+    for (int rank = 0; rank < Capture.ranks(directory); rank++) {
       try (Arena arena = Arena.ofConfined()) {
-        Capture capture = Capture.read(directory, rank, experts, arena);
-        if (rank > 0 && (capture.hidden() != hidden || capture.topk() != topk)) {
-          throw new IOException(
-              "%s: rank %d has H = %d and K = %d, but rank 0 has %d and %d"
-                  .formatted(
-                      Capture.file(directory, rank, "x"),
-                      rank,
-                      capture.hidden(),
-                      capture.topk(),
-                      hidden,
-                      topk));
-        }
-        hidden = capture.hidden();
-        topk = capture.topk();
-        tokens = Math.max(tokens, capture.count());
+        sizes.add(Capture.read(directory, rank, experts, arena).sizes());
       }
     }
-    return new ExchangeShape(ranks, tokens, hidden, experts, topk);
+    return shape(sizes);
   }
 
-  private ExpertPlacement placement(ExchangeShape shape) throws IOException {
+  /** The shape that the captures of all ranks make up. */
+  private ExchangeShape shape(List<int[]> sizes) throws IOException {
+    int[] first = sizes.getFirst();
+    int tokens = 1;
+    for (int rank = 0; rank < sizes.size(); rank++) {
+      int[] size = sizes.get(rank);
+      if (size[1] != first[1] || size[2] != first[2]) {
+        throw new IOException(
+            "%s: rank %d has H = %d and K = %d, but rank 0 has %d and %d"
+                .formatted(
+                    Capture.file(directory, rank, "x"),
+                    rank,
+                    size[1],
+                    size[2],
+                    first[1],
+                    first[2]));
+      }
+      tokens = Math.max(tokens, size[0]);
+    }
+    return new ExchangeShape(sizes.size(), tokens, first[1], experts, first[2]);
+  }
+
+  private ExpertPlacement placement(int ranks) throws IOException {
     if (placement == null) {
-      return ExpertPlacement.contiguous(experts, shape.ranks());
+      return ExpertPlacement.contiguous(experts, ranks);
     }
     try (Arena arena = Arena.ofConfined()) {
       NpyFile file = NpyFile.read(placement, arena);
@@ -152,35 +164,78 @@ final class ReplayCommand implements Callable<Integer> {
       }
       int[] owners = file.data().toArray(ValueLayout.JAVA_INT);
       try {
-        return ExpertPlacement.table(owners, shape.ranks());
+        return ExpertPlacement.table(owners, ranks);
       } catch (IllegalArgumentException e) {
         throw file.refuse(String.valueOf(e.getMessage()));
       }
     }
   }
 
-  private int start(ExchangeShape shape) throws IOException, InterruptedException {
+  private int start(int ranks) throws IOException, InterruptedException {
     List<String> arguments = new ArrayList<>(List.of("replay", "--join"));
     arguments.add("--experts=" + experts);
     arguments.add("--expert=" + expert);
     arguments.add("--rounds=" + rounds);
-    arguments.add("--timeout=" + timeout);
-    if (placement != null) {
-      arguments.add("--placement=" + placement);
+    arguments.add("--timeout=" + limit().toSeconds());
+    if (json) {
+      arguments.add("--json");
     }
+    if (placement != null) {
+      arguments.add("--placement=" + placement.toAbsolutePath());
+    }
+    String files = directory.toAbsolutePath().toString();
     arguments.add("--");
-    arguments.add(directory.toString());
-    return RankJob.start(shape.ranks(), arguments);
+    arguments.add(files);
+    arguments.add(1, "--transport=" + transport.between(cluster.hosts(ranks), ranks));
+    return placement == null
+        ? cluster.start(spec, ranks, arguments, files)
+        : cluster.start(spec, ranks, arguments, files, placement.toAbsolutePath().toString());
   }
 
-  private int take(ExchangeShape shape, ExpertPlacement owners) {
-    Duration limit = Duration.ofSeconds(timeout);
-    boolean scaled = expert == Expert.scale;
+  private Duration limit() {
+    return Duration.ofSeconds(timeout == null ? cluster.patienceSeconds() : timeout);
+  }
+
+  private int take(int ranks) {
     return RankJob.join(
         spec,
         secret,
-        shape.ranks(),
-        limit,
-        group -> new ReplayRank(group, directory, shape, owners, scaled, limit).run(rounds));
+        ranks,
+        limit(),
+        (membership, group) -> {
+          try (Arena arena = Arena.ofConfined()) {
+            replay(group, transport.provider(membership), arena);
+          }
+        });
+  }
+
+  /** Reads the capture of this rank alone, and learns of the others' sizes from them. */
+  private void replay(Group group, TransportProvider provider, Arena arena) throws IOException {
+    List<Capture> read = new ArrayList<>(1);
+    List<int[]> sizes =
+        group
+            .allGatherResults(
+                "capture",
+                () -> {
+                  read.add(Capture.read(directory, group.rank(), experts, arena));
+                  int[] mine = read.getFirst().sizes();
+                  ByteBuffer bytes = ByteBuffer.allocate(mine.length * Integer.BYTES);
+                  bytes.asIntBuffer().put(mine);
+                  return bytes.array();
+                })
+            .stream()
+            .map(ReplayCommand::integers)
+            .toList();
+    ExchangeShape shape = shape(sizes);
+    ExpertPlacement owners = placement(shape.ranks());
+    boolean scaled = expert == Expert.scale;
+    new ReplayRank(group, provider, directory, shape, owners, scaled, limit(), json)
+        .run(read.getFirst(), rounds);
+  }
+
+  private static int[] integers(byte[] bytes) {
+    int[] integers = new int[bytes.length / Integer.BYTES];
+    ByteBuffer.wrap(bytes).asIntBuffer().get(integers);
+    return integers;
   }
 }

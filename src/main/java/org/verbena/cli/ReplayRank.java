@@ -6,7 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.verbena.bootstrap.Group;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.Bf16;
@@ -14,44 +16,51 @@ import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
 import org.verbena.moe.ExpertPlacement;
 import org.verbena.moe.ReceivedRows;
-import org.verbena.transport.shm.ShmTransport;
+import org.verbena.transport.TransportProvider;
 
 /** One rank of a replay: exchanges its capture, and writes what came of it. */
 final class ReplayRank {
   private final Group group;
+  private final TransportProvider provider;
   private final Path directory;
   private final ExchangeShape shape;
   private final ExpertPlacement placement;
   private final boolean scaled;
   private final Duration timeout;
+  private final boolean json;
 
   ReplayRank(
       Group group,
+      TransportProvider provider,
       Path directory,
       ExchangeShape shape,
       ExpertPlacement placement,
       boolean scaled,
-      Duration timeout) {
+      Duration timeout,
+      boolean json) {
     this.group = group;
+    this.provider = provider;
     this.directory = directory;
     this.shape = shape;
     this.placement = placement;
     this.scaled = scaled;
     this.timeout = timeout;
+    this.json = json;
   }
 
-  void run(int rounds) throws IOException {
+  void run(Capture capture, int rounds) throws IOException {
     ExchangeConfig config =
         ExchangeConfig.builder(shape).placement(placement).timeout(timeout).build();
     try (Arena arena = Arena.ofConfined();
-        Exchange exchange = Exchange.open(group, ShmTransport.provider(), config)) {
-      Capture capture = Capture.read(directory, group.rank(), shape.experts(), arena);
+        Exchange exchange = Exchange.open(group, provider, config)) {
       int[] counts = new int[placement.localExperts(group.rank())];
       MemorySegment first = results(capture, arena);
       MemorySegment again = results(capture, arena);
       round(exchange, capture, counts, first);
+      progress(1, rounds);
       for (int round = 1; round < rounds; round++) {
         round(exchange, capture, counts, again);
+        progress(round + 1, rounds);
         long at = first.mismatch(again);
         if (at >= 0) {
           throw new IOException(
@@ -62,6 +71,10 @@ final class ReplayRank {
       // Only when all ranks have all results does any rank write.
       group.allGather("results", new byte[0]);
       write(capture, first, arena.allocateFrom(ValueLayout.JAVA_INT, counts));
+      group.allGather("files", new byte[0]);
+      if (json && group.rank() == 0) {
+        System.out.println(Json.of(figures(rounds)));
+      }
     }
   }
 
@@ -108,8 +121,29 @@ final class ReplayRank {
         NpyFile.Type.INT32,
         List.of(placement.localExperts(rank)),
         counts);
-    System.out.printf(
-        "rank %d: wrote %s and %s%n",
-        rank, Capture.file(directory, rank, "out"), Capture.file(directory, rank, "counts"));
+    if (!json) {
+      System.out.printf(
+          "rank %d: wrote %s and %s%n",
+          rank, Capture.file(directory, rank, "out"), Capture.file(directory, rank, "counts"));
+    }
+  }
+
+  private void progress(int round, int rounds) {
+    if (group.rank() == 0) {
+      System.err.printf("%sround %d of %d replayed%n", RankOutput.PROGRESS, round, rounds);
+    }
+  }
+
+  private Map<String, Object> figures(int rounds) {
+    Map<String, Object> members = new LinkedHashMap<>();
+    members.put("transport", provider.name());
+    members.put("ranks", shape.ranks());
+    members.put("tokens", shape.tokens());
+    members.put("hidden", shape.hidden());
+    members.put("experts", shape.experts());
+    members.put("topk", shape.topk());
+    members.put("rounds", rounds);
+    members.put("directory", directory.toString());
+    return members;
   }
 }

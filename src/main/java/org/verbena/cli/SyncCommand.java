@@ -140,8 +140,8 @@ final class SyncCommand implements Callable<Integer> {
       put.add(file.toRealPath().toString());
       run.add(FOLDER_IN_NODE + "/" + file.toRealPath().getFileName());
     }
-    int code = ClusterCommand.start(spec, put.toArray(String[]::new));
-    return code == ExitCode.OK ? ClusterCommand.start(spec, run.toArray(String[]::new)) : code;
+    int code = ClusterProcess.run(spec, put);
+    return code == ExitCode.OK ? ClusterProcess.run(spec, run) : code;
   }
 
   private boolean isTree() {
@@ -190,7 +190,7 @@ final class SyncCommand implements Callable<Integer> {
         spec,
         secret,
         limit,
-        group -> {
+        (_, group) -> {
           Route route = isTree() ? Route.tree(group.size()) : Route.chain(group.size());
           new SyncRank(group, provider, route, files, folder, chunk << 10, limit).run();
         });

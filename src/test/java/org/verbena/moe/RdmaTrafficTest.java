@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -116,7 +117,7 @@ class RdmaTrafficTest {
             ReceivedRows rows = exchange.receiveDispatch(epoch, new ReceivedRows());
             MemorySegment output = arena.allocate(2L * rows.entries() * hidden, 64);
             exchange.sendCombine(epoch, output);
-            long chunks = Math.ceilDiv(tokens, chunk / (2 * hidden));
+            long chunks = Math.ceilDiv((long) tokens, chunk / (2L * hidden));
             assertThat(traffic.signals(1 - group.rank())).isEqualTo(1 + chunks);
             exchange.receiveCombine(epoch, in);
             group.allGather("end of test", new byte[0]);
@@ -148,7 +149,7 @@ class RdmaTrafficTest {
           });
     }
     for (int rank = 0; rank < 4; rank++) {
-      MemorySegment expected = results.get("shm" + rank);
+      MemorySegment expected = Objects.requireNonNull(results.get("shm" + rank));
       assertThat(expected.mismatch(results.get("rdma" + rank))).isEqualTo(-1);
       assertThat(expected.mismatch(results.get("mixed" + rank))).isEqualTo(-1);
     }

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
+import org.verbena.cli.NodeRanks;
 
 /**
  * What {@code verbena cluster} runs: the cluster of the tests, for people. It stays until it is
@@ -40,6 +42,7 @@ final class ClusterMain {
         case "exec" -> exitCode = main.exec(args[1], Arrays.copyOfRange(args, 2, args.length));
         case "put" -> main.put(args[1], Arrays.copyOfRange(args, 2, args.length));
         case "ranks" -> exitCode = main.ranks(Arrays.copyOfRange(args, 1, args.length));
+        case "run" -> exitCode = main.run(args);
         case "logs" -> main.logs();
         case "down" -> main.down();
         default -> throw new IllegalArgumentException(args[0]);
@@ -54,6 +57,11 @@ final class ClusterMain {
 
   private void up(int size) {
     long start = System.nanoTime();
+    print(broughtUp(size));
+    System.out.printf("Ready after %d s.%n", (System.nanoTime() - start) / 1_000_000_000);
+  }
+
+  private Cluster broughtUp(int size) {
     Cluster cluster = find().orElse(null);
     if (cluster == null) {
       cluster = create();
@@ -61,8 +69,34 @@ final class ClusterMain {
       cluster.refresh();
     }
     cluster.grow(size);
-    print(cluster);
-    System.out.printf("Ready after %d s.%n", (System.nanoTime() - start) / 1_000_000_000);
+    return cluster;
+  }
+
+  /** Runs a command of this build as ranks: nodes, ranks, the files they need, and its line. */
+  private int run(String... args) {
+    if (find().isEmpty()) {
+      // However this process ends: a cluster that was brought up for the command goes with it.
+      Runtime.getRuntime().addShutdownHook(new Thread(this::remove, "end of the cluster"));
+      System.err.println("cluster: comes up for this command, and goes down after it ...");
+    }
+    int size = Integer.parseInt(args[1]);
+    List<Node> nodes = broughtUp(size).nodes().subList(0, size);
+    List<Path> files =
+        args[3].isEmpty() ? List.of() : Stream.of(args[3].split(":")).map(Path::of).toList();
+    List<String> command = List.of(args).subList(4, args.length);
+    try {
+      return NodeRanks.run(nodes, Integer.parseInt(args[2]), files, command);
+    } catch (IOException e) {
+      throw new ClusterException("run: " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ClusterException("run: interrupted", e);
+    }
+  }
+
+  private void remove() {
+    find().ifPresent(Cluster::remove);
+    Guest.stop(build, id);
   }
 
   private void status() {

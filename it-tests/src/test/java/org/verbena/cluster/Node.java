@@ -1,22 +1,29 @@
 package org.verbena.cluster;
 
 import com.github.dockerjava.api.DockerClient;
+import com.github.dockerjava.api.async.ResultCallback;
 import com.github.dockerjava.api.command.InspectContainerResponse.ContainerState;
 import com.github.dockerjava.api.exception.DockerException;
+import com.github.dockerjava.api.model.Frame;
+import com.github.dockerjava.api.model.StreamType;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BiConsumer;
+import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,7 +35,7 @@ public final class Node {
   public static final Duration DEADLINE = Duration.ofSeconds(60);
 
   /** The exit code of a process that was killed. */
-  private static final long KILLED = 137;
+  public static final int KILLED = 137;
 
   private static final String CUT_OFF =
       "tc qdisc add dev eth0 clsact"
@@ -114,6 +121,90 @@ public final class Node {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ClusterException(text + ": interrupted", e);
+    }
+  }
+
+  /**
+   * Starts a command and takes what it prints as it comes.
+   *
+   * @param environment variables besides the node's own
+   * @param output takes what is printed, piece by piece, and whether to standard error
+   * @return the exit code; {@link #KILLED} too if the node is killed
+   */
+  public CompletableFuture<Integer> start(
+      Map<String, String> environment, BiConsumer<Boolean, byte[]> output, String... command) {
+    String exec =
+        client
+            .execCreateCmd(container)
+            .withAttachStdout(true)
+            .withAttachStderr(true)
+            .withEnv(
+                environment.entrySet().stream()
+                    .map(variable -> variable.getKey() + "=" + variable.getValue())
+                    .toList())
+            .withCmd(command)
+            .exec()
+            .getId();
+    CompletableFuture<Integer> end = new CompletableFuture<>();
+    client
+        .execStartCmd(exec)
+        .exec(
+            new ResultCallback.Adapter<Frame>() {
+              @Override
+              public void onNext(Frame frame) {
+                output.accept(frame.getStreamType() == StreamType.STDERR, frame.getPayload());
+              }
+
+              @Override
+              public void onComplete() {
+                super.onComplete();
+                // Not in the thread of the stream that ends: its requests are cancelled.
+                Thread.ofVirtual().start(() -> end.complete(exitCode(exec)));
+              }
+
+              @Override
+              public void onError(Throwable error) {
+                super.onError(error);
+                Thread.ofVirtual().start(() -> end.complete(exitCode(exec)));
+              }
+            });
+    return end;
+  }
+
+  private int exitCode(String exec) {
+    try {
+      Long exitCode = client.inspectExecCmd(exec).exec().getExitCodeLong();
+      return exitCode == null ? KILLED : Math.toIntExact(exitCode);
+    } catch (DockerException _) {
+      return KILLED;
+    }
+  }
+
+  /** Whether the node's processor is emulated by software. */
+  public boolean isEmulated() {
+    return exec("grep", "-q", "QEMU TCG", "/proc/cpuinfo").exitCode() == 0;
+  }
+
+  /** Copies a file or folder of this host to the same place in the node. */
+  public void put(Path path) {
+    Path folder = path.toAbsolutePath().getParent();
+    if (folder == null) {
+      throw new IllegalArgumentException(path + " is not in a folder");
+    }
+    exec("mkdir", "-p", folder.toString()).orThrow();
+    client
+        .copyArchiveToContainerCmd(container)
+        .withRemotePath(folder.toString())
+        .withHostResource(path.toAbsolutePath().toString())
+        .exec();
+  }
+
+  /** Copies a file of the node to the same place on this host. */
+  public void get(Path path) throws IOException {
+    try (InputStream in = client.copyArchiveFromContainerCmd(container, path.toString()).exec();
+        TarArchiveInputStream tar = new TarArchiveInputStream(in)) {
+      tar.getNextEntry();
+      Files.copy(tar, path, StandardCopyOption.REPLACE_EXISTING);
     }
   }
 
@@ -310,8 +401,7 @@ public final class Node {
   List<String> javaOptions() {
     // Under software emulation freshly patched code has crashed the default tiers. The first one
     // alone knows no vectors: with them, a sum of rows takes thousands of calls.
-    boolean emulated = exec("grep", "-q", "QEMU TCG", "/proc/cpuinfo").exitCode() == 0;
-    return List.of(emulated ? "-XX:TieredStopAtLevel=1" : "--add-modules=jdk.incubator.vector");
+    return List.of(isEmulated() ? "-XX:TieredStopAtLevel=1" : "--add-modules=jdk.incubator.vector");
   }
 
   private AgentClient startAgent() {

@@ -25,8 +25,13 @@ class RdmaSettingsTest {
     Path file = folder.resolve("rdma.properties");
     Files.writeString(
         file,
-        "verbena.rdma.device=mlx5_0\nverbena.rdma.gid-index = 3\nverbena.rdma.tc=106\n"
-            + "verbena.rdma.signal=fetch-and-add\nother=1\n");
+        """
+        verbena.rdma.device=mlx5_0
+        verbena.rdma.gid-index = 3
+        verbena.rdma.tc=106
+        verbena.rdma.signal=fetch-and-add
+        other=1
+        """);
     RdmaSettings settings =
         RdmaSettings.fromEnvironment(
             Map.of(
