@@ -35,8 +35,8 @@ public record PathSelector(String device, int port, int gidIndex) {
   record Result(RdmaPath path, String reason, List<String> rejected) {}
 
   public PathSelector {
-    QueuePairOptions.require("port", port, 0, 255);
-    QueuePairOptions.require("GID index", gidIndex, -1, 255);
+    Range.require("port", port, 0, 255);
+    Range.require("GID index", gidIndex, -1, 255);
   }
 
   static List<Candidate> candidates(Collection<Context> contexts) {

@@ -186,8 +186,8 @@ public final class ProtectionDomain extends Resource {
   public SharedReceiveQueue createSharedReceiveQueue(
       CompletionQueue completions, int depth, int scatter) {
     DeviceAttributes device = context.attributes();
-    QueuePairOptions.require("depth", depth, 1, device.maxSharedReceives());
-    QueuePairOptions.require("receive scatter", scatter, 1, device.maxSharedScatter());
+    Range.require("depth", depth, 1, device.maxSharedReceives());
+    Range.require("receive scatter", scatter, 1, device.maxSharedScatter());
     synchronized (lock()) {
       requireOpen();
       if (completions.context() != context) {

@@ -50,7 +50,7 @@ public final class QueuePairAttributes {
   public QueuePairAttributes() {}
 
   private QueuePairAttributes set(Name name, int value, int most) {
-    QueuePairOptions.require(name.name(), value, 0, most);
+    Range.require(name.name(), value, 0, most);
     values.put(name, value);
     return this;
   }

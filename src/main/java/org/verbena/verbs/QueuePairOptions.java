@@ -40,24 +40,17 @@ public record QueuePairOptions(
       new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 7, 6, Traffic.DEFAULTS, 0, false);
 
   public QueuePairOptions {
-    require("send depth", sendDepth, 1, Integer.MAX_VALUE);
-    require("receive depth", receiveDepth, 0, Integer.MAX_VALUE);
-    require("send scatter", sendScatter, 1, Integer.MAX_VALUE);
-    require("receive scatter", receiveScatter, 1, Integer.MAX_VALUE);
-    require("inline bytes", inlineBytes, 0, Integer.MAX_VALUE);
-    require("read depth", readDepth, 0, 255);
-    require("minimum RNR timer", minRnrTimer, 0, 31);
-    require("timeout", timeout, 0, 31);
-    require("retry count", retryCount, 0, 7);
-    require("RNR retry", rnrRetry, 0, 7);
-    require("P_Key index", pkeyIndex, 0, 0xffff);
-  }
-
-  static void require(String name, int value, int least, int most) {
-    if (value < least || value > most) {
-      throw new IllegalArgumentException(
-          "%s is %d; it must be %d to %d".formatted(name, value, least, most));
-    }
+    Range.require("send depth", sendDepth, 1, Integer.MAX_VALUE);
+    Range.require("receive depth", receiveDepth, 0, Integer.MAX_VALUE);
+    Range.require("send scatter", sendScatter, 1, Integer.MAX_VALUE);
+    Range.require("receive scatter", receiveScatter, 1, Integer.MAX_VALUE);
+    Range.require("inline bytes", inlineBytes, 0, Integer.MAX_VALUE);
+    Range.require("read depth", readDepth, 0, 255);
+    Range.require("minimum RNR timer", minRnrTimer, 0, 31);
+    Range.require("timeout", timeout, 0, 31);
+    Range.require("retry count", retryCount, 0, 7);
+    Range.require("RNR retry", rnrRetry, 0, 7);
+    Range.require("P_Key index", pkeyIndex, 0, 0xffff);
   }
 
   /** These options with other depths. */

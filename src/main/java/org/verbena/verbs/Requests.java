@@ -56,8 +56,8 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
       int mostScatter,
       long bytes,
       long extra) {
-    QueuePairOptions.require("requests of a chain", capacity, 1, depth);
-    QueuePairOptions.require("scatter entries of a request", scatter, 0, mostScatter);
+    Range.require("requests of a chain", capacity, 1, depth);
+    Range.require("scatter entries of a request", scatter, 0, mostScatter);
     this.owner = owner;
     this.capacity = capacity;
     this.scatter = scatter;

@@ -138,7 +138,7 @@ public final class SendRequests extends Requests {
   }
 
   private long beginTo(int opcode, AddressHandle to, int number, int qkey) {
-    QueuePairOptions.require("queue pair number", number, 0, 0xff_ffff);
+    Range.require("queue pair number", number, 0, 0xff_ffff);
     if (!datagrams || to.domain() != queuePair.domain()) {
       throw new IllegalArgumentException(
           datagrams

@@ -187,7 +187,7 @@ public final class SharedReceiveQueue extends Postable implements Slots {
    * receives} are left; 0 for never.
    */
   public void setLimit(int receives) {
-    QueuePairOptions.require("limit", receives, 0, depth);
+    Range.require("limit", receives, 0, depth);
     synchronized (lock()) {
       requireOpen();
       try (Arena arena = Arena.ofConfined()) {

@@ -18,10 +18,10 @@ public record Traffic(int serviceLevel, int trafficClass, int flowLabel, int hop
   public static final Traffic DEFAULTS = new Traffic(0, 0, 0, 64);
 
   public Traffic {
-    QueuePairOptions.require("service level", serviceLevel, 0, 15);
-    QueuePairOptions.require("traffic class", trafficClass, 0, 255);
-    QueuePairOptions.require("flow label", flowLabel, 0, 0xf_ffff);
-    QueuePairOptions.require("hop limit", hopLimit, 1, 255);
+    Range.require("service level", serviceLevel, 0, 15);
+    Range.require("traffic class", trafficClass, 0, 255);
+    Range.require("flow label", flowLabel, 0, 0xf_ffff);
+    Range.require("hop limit", hopLimit, 1, 255);
   }
 
   /** These settings with another service level. */

@@ -39,7 +39,9 @@ record Layering(String root, Map<String, Set<String>> allowed) {
               Map.entry("layout", Set.of()),
               Map.entry("moe", Set.of("bootstrap", "layout", "transport")),
               Map.entry("transport", Set.of("bootstrap")),
-              Map.entry("transport.rdma", Set.of("bootstrap", "transport", "verbs")),
+              // Mixed groups reach those on the same host through shared memory.
+              Map.entry(
+                  "transport.rdma", Set.of("bootstrap", "transport", "transport.shm", "verbs")),
               Map.entry("transport.shm", Set.of("bootstrap", "transport")),
               Map.entry("verbs", Set.of("ffi"))));
 

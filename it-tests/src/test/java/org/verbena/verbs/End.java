@@ -9,12 +9,13 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** One end of a connection between two nodes, with a region that the peer may use in every way. */
 final class End implements AutoCloseable {
-  static final Duration PATIENCE = Duration.ofSeconds(40);
+  static final Duration PATIENCE = Duration.ofSeconds(90);
 
   final Context context;
   final RdmaPath path;
@@ -71,6 +72,8 @@ final class End implements AutoCloseable {
         if (System.nanoTime() > deadline) {
           throw e;
         }
+        // A server that is yet to come needs the processor.
+        LockSupport.parkNanos(100_000_000);
       }
     }
   }
