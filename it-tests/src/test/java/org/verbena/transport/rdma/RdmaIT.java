@@ -279,6 +279,8 @@ class RdmaIT {
     assertThat(running.get(0).get(60, TimeUnit.SECONDS).getFirst().getFirst())
         .contains("rank 0", "epoch", "nothing came within");
     cluster.node(2).signalJava("KILL");
+    // What is submitted before its end is seen would be lost with it.
+    assertThat(running.get(1)).failsWithin(Duration.ofSeconds(60));
   }
 
   /** Returns once a node sends more than a connection does when it is made. */
