@@ -288,6 +288,7 @@ class RdmaTrafficTest {
                 .isInstanceOf(PeerException.class)
                 .hasMessageContaining("ENOMEM");
           }
+          group.allGather("refused", new byte[0]);
           exchange.close();
           group.allGather("end of test", new byte[0]);
         });

@@ -222,18 +222,41 @@ class RdmaIT {
   @Test
   void ranksMeetOverIpv6() throws Exception {
     int[] sizes = {2, 8, 256, 4, 2};
-    Map<String, String> settings = settings("GID_INDEX", "0");
-    new Hosts(cluster, 2, 1)
-        .run(
-            group -> {
-              ExchangeConfig config =
-                  ExchangeConfig.builder(new ExchangeShape(2, 8, 256, 4, 2)).build();
-              try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
-                assertThat(exchange.path(1 - group.rank())).contains("fe80::", "MTU 1024");
-                group.allGather("looked", new byte[0]);
-              }
-              return accept(group, rdma(settings), sizes, 1_000, 6);
-            });
+    Map<String, String> first = settings("GID_INDEX", addIpv6(cluster.node(1), "fd00::1"));
+    Map<String, String> second = settings("GID_INDEX", addIpv6(cluster.node(2), "fd00::2"));
+    try {
+      new Hosts(cluster, 2, 1)
+          .run(
+              group -> {
+                Map<String, String> settings = group.rank() == 0 ? first : second;
+                ExchangeConfig config =
+                    ExchangeConfig.builder(new ExchangeShape(2, 8, 256, 4, 2)).build();
+                try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
+                  assertThat(exchange.path(1 - group.rank())).contains("fd00::", "MTU 1024");
+                  group.allGather("looked", new byte[0]);
+                }
+                return accept(group, rdma(settings), sizes, 1_000, 6);
+              });
+    } finally {
+      for (Node node : List.of(cluster.node(1), cluster.node(2))) {
+        node.exec("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6").orThrow();
+      }
+    }
+  }
+
+  /** Gives a node an IPv6 address; returns the index of its GID. */
+  private static String addIpv6(Node node, String address) {
+    String script =
+        """
+        echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6 &&
+        ip -6 address add %s/64 dev eth0 nodad &&
+        until file=$(grep -l ^fd00: /sys/class/infiniband/%s/ports/1/gids/*); do sleep 0.1; done &&
+        basename $file
+        """;
+    return node.exec("sh", "-c", script.formatted(address, node.device().name()))
+        .orThrow()
+        .stdout()
+        .strip();
   }
 
   /** Rounds until a peer fails; returns the message, and how long closing took in nanoseconds. */
