@@ -246,14 +246,16 @@ class RdmaIT {
 
   /** Gives a node an IPv6 address; returns the index of its GID. */
   private static String addIpv6(Node node, String address) {
-    String script =
-        """
-        echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6 &&
-        ip -6 address add %s/64 dev eth0 nodad &&
-        until file=$(grep -l ^fd00: /sys/class/infiniband/%s/ports/1/gids/*); do sleep 0.1; done &&
-        basename $file
-        """;
-    return node.exec("sh", "-c", script.formatted(address, node.device().name()))
+    return node.exec(
+            "sh",
+            "-c",
+            """
+            echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6 &&
+            ip -6 address add %s/64 dev eth0 nodad &&
+            until file=$(grep -l ^fd00: /sys/class/infiniband/%s/ports/1/gids/*); do sleep 0.1; done &&
+            basename $file
+            """
+                .formatted(address, node.device().name()))
         .orThrow()
         .stdout()
         .strip();
