@@ -117,7 +117,7 @@ public final class Collective implements AutoCloseable {
    * @throws IllegalStateException if no such link was configured
    */
   public Sender sender(int target) {
-    return configured(senders[target], "link to rank " + target);
+    return configured(senders[target], "link to rank ", target);
   }
 
   /**
@@ -126,7 +126,7 @@ public final class Collective implements AutoCloseable {
    * @throws IllegalStateException if no such link was configured
    */
   public Receiver receiver(int source) {
-    return configured(receivers[source], "link from rank " + source);
+    return configured(receivers[source], "link from rank ", source);
   }
 
   /**
@@ -154,9 +154,20 @@ public final class Collective implements AutoCloseable {
 
   private <T> T configured(@Nullable T move, String name) {
     if (move == null) {
-      throw new IllegalStateException("rank %d: no %s was configured".formatted(port.rank(), name));
+      throw missing(name);
     }
     return move;
+  }
+
+  private <T> T configured(@Nullable T move, String name, int peer) {
+    if (move == null) {
+      throw missing(name + peer);
+    }
+    return move;
+  }
+
+  private IllegalStateException missing(String name) {
+    return new IllegalStateException("rank %d: no %s was configured".formatted(port.rank(), name));
   }
 
   /**

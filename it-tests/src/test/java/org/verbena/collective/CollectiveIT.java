@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -16,6 +17,7 @@ import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.Node;
 
 /** All moves between hosts, with loss, and with a rank that is killed. */
+@Tag("long")
 @ClusterTest(nodes = 3)
 class CollectiveIT {
   private static final int RANKS = 3;
