@@ -10,12 +10,14 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.Node;
 
 /** The main job between nodes, as {@code verbena demo --cluster} runs it. */
+@Tag("long")
 @ClusterTest(nodes = 3)
 class DemoIT {
   private static final Duration LIMIT = Duration.ofMinutes(3);

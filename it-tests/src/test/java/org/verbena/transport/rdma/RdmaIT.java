@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -48,6 +49,7 @@ class RdmaIT {
     this.cluster = cluster;
   }
 
+  @Tag("long")
   @Test
   void theContractsHoldOnADevice() throws Exception {
     CompletableFuture<Long> exchange =
@@ -219,6 +221,7 @@ class RdmaIT {
     new Hosts(cluster, 2, 1).run(group -> accept(group, rdma(settings), sizes, 1_000, 6));
   }
 
+  @Tag("long")
   @Test
   void ranksMeetOverIpv6() throws Exception {
     int[] sizes = {2, 8, 256, 4, 2};
