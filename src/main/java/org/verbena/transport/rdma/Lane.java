@@ -96,6 +96,11 @@ final class Lane {
     return link;
   }
 
+  /** Its place among all lanes of the transport; those of a link follow each other. */
+  int index() {
+    return index;
+  }
+
   QueuePair pair() {
     return pair;
   }

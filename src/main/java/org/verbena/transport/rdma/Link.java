@@ -217,10 +217,6 @@ final class Link {
     return failure != null;
   }
 
-  String failure() {
-    return failure == null ? "" : failure;
-  }
-
   /** Whether the peer closed in order and can't be reached any more. */
   boolean isGone() {
     return gone;

@@ -6,11 +6,10 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bootstrap.Group;
 import org.verbena.transport.IdleStrategy;
@@ -68,7 +67,7 @@ final class RdmaTransport implements Transport {
   private final @Nullable Link[] links;
 
   private final Lane[] lanes;
-  private final Endpoint[] remotes;
+  private final @Nullable Endpoint[] remotes;
   private IdleStrategy idle = IdleStrategy.forNetwork(1);
   private int lane;
   private @Nullable Link troubled;
@@ -387,10 +386,7 @@ final class RdmaTransport implements Transport {
   }
 
   private void take(Lane on, int place) {
-    Mailbox mailbox = null;
-    for (int i = 0; i < settings.queuePairs(); i++) {
-      mailbox = on.link().lanes()[i] == on ? on.link().mailbox(i) : mailbox;
-    }
+    Mailbox mailbox = on.link().mailbox(on.index() % settings.queuePairs());
     try {
       if (mailbox != null) {
         mailbox.takeRelease(place);
@@ -488,28 +484,20 @@ final class RdmaTransport implements Transport {
   /** Tells all peers how this rank leaves, and waits until they can know. */
   private void tellAll(long state, long deadline) {
     boolean[] told = new boolean[size];
-    for (int pauses = 0; System.nanoTime() - deadline < 0; pauses++) {
-      boolean all = true;
-      for (Link link : links) {
-        if (link != null) {
+    pollUntil(
+        deadline,
+        link -> {
           told[link.peer()] |= link.tell(state);
-          all &= told[link.peer()] && link.isSettled();
-        }
-      }
-      if (all) {
-        return;
-      }
-      poll();
-      idle.idle(pauses);
-    }
+          return told[link.peer()] && link.isSettled();
+        });
   }
 
-  /** Waits until what was sent has arrived. */
-  private void settle(long deadline) {
+  /** Polls until this is so of all links, or the deadline has passed; asks each link every time. */
+  private void pollUntil(long deadline, Predicate<Link> done) {
     for (int pauses = 0; System.nanoTime() - deadline < 0; pauses++) {
       boolean all = true;
       for (Link link : links) {
-        all &= link == null || link.isSettled();
+        all &= link == null || done.test(link);
       }
       if (all) {
         return;
@@ -538,7 +526,8 @@ final class RdmaTransport implements Transport {
   private void sayFarewell() {
     try {
       long deadline = System.nanoTime() + FAREWELL_NANOS;
-      settle(deadline);
+      // What was sent has to arrive first.
+      pollUntil(deadline, Link::isSettled);
       tellAll(ControlBlock.closed(), deadline + LAST_WORDS_NANOS);
     } catch (PeerException | VerbsException e) {
       LOG.log(System.Logger.Level.DEBUG, "closing goes on without a word to all", e);
@@ -561,14 +550,8 @@ final class RdmaTransport implements Transport {
     if (link == null || peer == rank) {
       return "own memory";
     }
-    Set<Integer> pairs = new HashSet<>();
-    Endpoint to = null;
-    for (int i = 0; i < lanes.length; i++) {
-      if (lanes[i].link() == link) {
-        pairs.add(lanes[i].pair().number());
-        to = remotes[i];
-      }
-    }
+    Endpoint to = remotes[link.lanes()[0].index()];
+    int pairs = settings.queuePairs();
     return to == null
         ? path.toString()
         : "%s to %s, MTU %d, %d queue pair%s"
@@ -576,8 +559,8 @@ final class RdmaTransport implements Transport {
                 path,
                 to.gid(),
                 path.port().activeMtu().min(to.mtu()).bytes(),
-                pairs.size(),
-                pairs.size() == 1 ? "" : "s");
+                pairs,
+                pairs == 1 ? "" : "s");
   }
 
   @Override
