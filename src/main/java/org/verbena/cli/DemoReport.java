@@ -57,7 +57,12 @@ record DemoReport(
         remoteBytes / (double) perRank(1),
         copiedBytes / (double) perRank(1),
         signals / (double) perRank(1));
-    text.format("bandwidth of all ranks together: %,.2f GB/s%n", bandwidth() / 1e9);
+    boolean fast = bandwidth() >= 1e9;
+    text.format(
+        fast
+            ? "bandwidth of all ranks together: %,.2f GB/s%n"
+            : "bandwidth of all ranks together: %,.1f MB/s%n",
+        bandwidth() / (fast ? 1e9 : 1e6));
     text.format(
         "verified: %,d values in %d rounds, %d of them to warm up; none wrong%n",
         verifiedValues, 2 * rounds, rounds);
