@@ -87,6 +87,9 @@ record ShmProvider(Path directory, boolean partial) implements TransportProvider
   }
 
   private @Nullable WindowFile open(int peer, Path path, long bytes) throws IOException {
+    if (partial && !path.startsWith(directory)) {
+      return null;
+    }
     try {
       return WindowFile.open(path, bytes);
     } catch (NoSuchFileException e) {
