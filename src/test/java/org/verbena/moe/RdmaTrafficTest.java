@@ -245,6 +245,20 @@ class RdmaTrafficTest {
     }
   }
 
+  @Test
+  void aFolderWithoutHugePagesIsRefused() throws Exception {
+    RdmaSettings settings = RdmaSettings.builder().hugePages(folder.toString()).build();
+    Ranks.run(
+        1,
+        group ->
+            assertThatThrownBy(
+                    () ->
+                        Exchange.open(
+                            group, rdma(settings), config(new ExchangeShape(1, 1, 8, 1, 1), 1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContainingAll("huge-pages is " + folder, "hugetlbfs"));
+  }
+
   /** A peer's process ends in the middle of a round, and while others wait for it. */
   @Test
   void aPeerThatDiesIsNamed() throws Exception {

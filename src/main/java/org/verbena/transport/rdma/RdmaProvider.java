@@ -2,6 +2,7 @@ package org.verbena.transport.rdma;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -46,7 +47,10 @@ public final class RdmaProvider implements TransportProvider {
     linked[group.rank()] = settings.atomics();
     Arena arena = Arena.ofShared();
     try {
-      MemorySegment window = RdmaTransport.allocate(arena, windowBytes);
+      MemorySegment window =
+          settings.hugePages().isEmpty()
+              ? RdmaTransport.allocate(arena, windowBytes)
+              : HugePages.allocate(Path.of(settings.hugePages()), windowBytes, arena);
       return open(group, settings, device, window, arena::close, linked);
     } catch (RuntimeException | Error e) {
       arena.close();

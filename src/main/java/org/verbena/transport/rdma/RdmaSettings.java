@@ -28,6 +28,7 @@ import org.verbena.verbs.Traffic;
  *   <li>{@code signal} (write): see {@link SignalKind}
  *   <li>{@code reads}, {@code atomics} (false): whether peers may read from a window, and change it
  *       by atomics
+ *   <li>{@code huge-pages} (none): a folder on a hugetlbfs, on whose pages the window is
  * </ul>
  *
  * In the environment a name has the prefix {@code VERBENA_RDMA_}, capitals, and underscores; in a
@@ -48,7 +49,8 @@ public record RdmaSettings(
     int queuePairs,
     SignalKind signal,
     boolean reads,
-    boolean atomics) {
+    boolean atomics,
+    String hugePages) {
   /** The environment variable that names a properties file; variables go before what it says. */
   public static final String FILE_VARIABLE = "VERBENA_RDMA_FILE";
 
@@ -161,6 +163,7 @@ public record RdmaSettings(
     private SignalKind signal = SignalKind.WRITE;
     private boolean reads;
     private boolean atomics;
+    private String hugePages = "";
 
     private Builder() {}
 
@@ -254,6 +257,12 @@ public record RdmaSettings(
       return this;
     }
 
+    /** A folder on a hugetlbfs for the window; empty for pages of the usual size. */
+    public Builder hugePages(String folder) {
+      hugePages = folder;
+      return this;
+    }
+
     /**
      * Takes what a properties file says.
      *
@@ -292,6 +301,7 @@ public record RdmaSettings(
           case "signal" -> signal(SignalKind.of(value));
           case "reads" -> reads(parseBoolean(value));
           case "atomics" -> atomics(parseBoolean(value));
+          case "huge-pages" -> hugePages(value);
           default -> throw new IllegalArgumentException("there is no setting of this name");
         }
       } catch (IllegalArgumentException e) {
@@ -328,7 +338,8 @@ public record RdmaSettings(
           queuePairs,
           signal,
           reads,
-          atomics);
+          atomics,
+          hugePages);
     }
   }
 }

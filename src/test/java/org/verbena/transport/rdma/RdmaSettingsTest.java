@@ -38,6 +38,7 @@ class RdmaSettingsTest {
                 "VERBENA_RDMA_FILE", file.toString(),
                 "VERBENA_RDMA_GID_INDEX", "1",
                 "VERBENA_RDMA_QUEUE_PAIRS", "4",
+                "VERBENA_RDMA_HUGE_PAGES", "/dev/hugepages",
                 "VERBENA_RDMA_ATOMICS", "true"));
 
     assertThat(settings)
@@ -47,6 +48,7 @@ class RdmaSettingsTest {
                 .gidIndex(1)
                 .trafficClass(106)
                 .queuePairs(4)
+                .hugePages("/dev/hugepages")
                 .signal(SignalKind.FETCH_AND_ADD)
                 .atomics(true)
                 .build());
