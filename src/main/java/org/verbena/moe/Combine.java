@@ -6,6 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import org.verbena.layout.BufferLayout;
 import org.verbena.layout.ExchangeShape;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Transport;
 import org.verbena.transport.Wait;
 
@@ -94,6 +95,28 @@ final class Combine {
         complete(round, peer, slot);
       }
       counters.copied(rows * 2L * shape.hidden());
+      close(round, peer);
+    }
+  }
+
+  /** Sends finished rows, from where they are if they are registered, else from a copy. */
+  void sendRows(Round round, MemorySegment finished) {
+    transport.channel(channel(round));
+    long rowBytes = layout.rowBytes();
+    for (int i = 1; i <= shape.ranks(); i++) {
+      int peer = (transport.rank() + i) % shape.ranks();
+      int rows = round.index.rows(peer);
+      long first = round.index.firstRow(peer);
+      boolean copied = transport.isDirect(peer) || round.rowsInPlace.memory() == null;
+      for (int slot = 0; slot < rows; slot++) {
+        if (copied) {
+          long at = stageOffset(round.half, peer, slot);
+          MemorySegment.copy(
+              finished, (first + slot) * rowBytes, transport.stage(peer), at, rowBytes);
+        }
+        complete(round, peer, slot);
+      }
+      counters.copied(copied ? rows * rowBytes : 0);
       close(round, peer);
     }
   }
@@ -190,30 +213,49 @@ final class Combine {
   }
 
   private void write(Round round, int peer, int slot, int rows) {
-    if (!transport.isDirect(peer)) {
-      round.combineTickets[peer] =
-          transport.write(
-              peer,
-              layout.combineReceive(round.half, transport.rank(), slot),
-              layout.combineSend(round.half, peer, slot),
-              rows * layout.rowBytes());
+    if (transport.isDirect(peer)) {
+      return;
     }
+    long to = layout.combineReceive(round.half, transport.rank(), slot);
+    long bytes = rows * layout.rowBytes();
+    Registration from = round.rowsInPlace.memory();
+    round.combineTickets[peer] =
+        from == null
+            ? transport.write(peer, to, layout.combineSend(round.half, peer, slot), bytes)
+            : transport.write(peer, to, from, rowInPlace(round, peer, slot), bytes);
+  }
+
+  private long rowInPlace(Round round, int peer, int slot) {
+    return round.rowsInPlace.start() + (round.index.firstRow(peer) + slot) * layout.rowBytes();
   }
 
   /** Whether {@link #receive} would not have to wait. */
   boolean isReady(Round round) {
     for (int peer = 0; peer < shape.ranks(); peer++) {
-      if (!isClosed(round, peer)) {
+      if (!isClosed(round, peer) || !hasLeft(round, peer)) {
         return false;
       }
     }
     return true;
   }
 
+  /** Whether what is sent to a peer in place has left, so that the engine may change it. */
+  private boolean hasLeft(Round round, int peer) {
+    return (round.tokensInPlace.memory() == null
+            || transport.isComplete(peer, round.dispatchTickets[peer]))
+        && (round.rowsInPlace.memory() == null
+            || transport.isComplete(peer, round.combineTickets[peer]));
+  }
+
   /** Adds up each token's rows as they arrive, then waits for the closing signals of all peers. */
   void receive(Round round, MemorySegment out) {
     for (int peer = 0; peer < shape.ranks(); peer++) {
       arrived[peer] = 0;
+      // The results may go where the tokens or the finished rows are.
+      wait.start(RECEIVE, round.epoch);
+      while (!hasLeft(round, peer)) {
+        wait.pause(peer);
+      }
     }
     for (int token = 0; token < round.tokenCount; token++) {
       reduce(round, token, out);

@@ -12,7 +12,6 @@ public final class Counters {
 
   void dispatched(long rows, long bytes, boolean remote) {
     dispatchedRows += rows;
-    copied(bytes);
     sent(bytes, remote);
   }
 
@@ -47,7 +46,8 @@ public final class Counters {
 
   /**
    * Bytes of messages that the library put where they leave from: copied in a dispatch, computed in
-   * a combine. Rows that an engine writes in place do not count.
+   * a combine. Rows that an engine writes in place, or that leave from {@linkplain
+   * Exchange#register registered} memory, do not count.
    */
   public long copiedBytes() {
     return copiedBytes;

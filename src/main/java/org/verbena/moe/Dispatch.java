@@ -5,6 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.verbena.layout.BufferLayout;
 import org.verbena.layout.ExchangeShape;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Transport;
 import org.verbena.transport.Wait;
 
@@ -65,31 +66,40 @@ final class Dispatch {
   private void sendRows(
       Round round, int peer, MemorySegment tokens, MemorySegment experts, MemorySegment weights) {
     int rows = round.sentRows[peer];
-    long bytes = 0;
+    boolean direct = transport.isDirect(peer);
+    Registration from = direct ? null : round.tokensInPlace.memory();
+    long rowBytes = 2L * shape.hidden();
+    long staged = 0;
     for (int first = 0; first < rows; first += chunkRows) {
       int end = Math.min(rows, first + chunkRows);
       for (int slot = first; slot < end; slot++) {
         int token = round.tokens[peer * shape.tokens() + slot];
-        bytes += stageMessage(round.half, peer, slot, tokens, token);
-        bytes += stageRouting(round.half, peer, slot, experts, weights, token);
+        long at = messageOffset(round.half, peer, slot);
+        if (from == null) {
+          MemorySegment.copy(tokens, token * rowBytes, transport.stage(peer), at, rowBytes);
+        }
+        transport.stage(peer).set(ValueLayout.JAVA_INT, at + layout.tokenIndexOffset(), token);
+        staged += stageRouting(round.half, peer, slot, experts, weights, token);
       }
-      if (!transport.isDirect(peer)) {
-        round.dispatchTickets[peer] = write(round.half, peer, first, end - first);
+      if (!direct) {
+        if (from == null) {
+          writeMessages(round.half, peer, first, end - first);
+        } else {
+          writeInPlace(round, peer, first, end, from);
+        }
+        round.dispatchTickets[peer] = writeRouting(round.half, peer, first, end - first);
       }
     }
-    counters.dispatched(rows, bytes, peer != transport.rank());
+    staged += (long) rows * Integer.BYTES;
+    counters.copied(from == null ? staged + rows * rowBytes : staged);
+    counters.dispatched(rows, staged + rows * rowBytes, peer != transport.rank());
   }
 
-  private long stageMessage(int half, int peer, int slot, MemorySegment tokens, int token) {
-    long at =
-        transport.isDirect(peer)
-            ? layout.dispatchReceive(half, transport.rank(), slot)
-            : layout.dispatchSend(half, peer, slot);
-    long rowBytes = 2L * shape.hidden();
-    MemorySegment stage = transport.stage(peer);
-    MemorySegment.copy(tokens, token * rowBytes, stage, at, rowBytes);
-    stage.set(ValueLayout.JAVA_INT, at + layout.tokenIndexOffset(), token);
-    return rowBytes + Integer.BYTES;
+  /** Where a message for a peer is put together. */
+  private long messageOffset(int half, int peer, int slot) {
+    return transport.isDirect(peer)
+        ? layout.dispatchReceive(half, transport.rank(), slot)
+        : layout.dispatchSend(half, peer, slot);
   }
 
   /** Only the entries that this peer needs, in top-k order; -1 ends a list shorter than K. */
@@ -117,16 +127,34 @@ final class Dispatch {
     return at - first;
   }
 
-  private long write(int half, int peer, int slot, int rows) {
-    int rank = transport.rank();
+  private void writeMessages(int half, int peer, int slot, int rows) {
     transport.write(
         peer,
-        layout.dispatchReceive(half, rank, slot),
+        layout.dispatchReceive(half, transport.rank(), slot),
         layout.dispatchSend(half, peer, slot),
         rows * layout.messageBytes());
+  }
+
+  /** Each message is gathered from a row where it lies, and what follows it in the send region. */
+  private void writeInPlace(Round round, int peer, int first, int end, Registration from) {
+    long rowBytes = 2L * shape.hidden();
+    long start = round.tokensInPlace.start();
+    for (int slot = first; slot < end; slot++) {
+      int token = round.tokens[peer * shape.tokens() + slot];
+      long at = layout.dispatchReceive(round.half, transport.rank(), slot);
+      transport.write(peer, at, from, start + token * rowBytes, rowBytes);
+      transport.write(
+          peer,
+          at + rowBytes,
+          layout.dispatchSend(round.half, peer, slot) + rowBytes,
+          layout.messageBytes() - rowBytes);
+    }
+  }
+
+  private long writeRouting(int half, int peer, int slot, int rows) {
     return transport.write(
         peer,
-        layout.routingReceive(half, rank, slot),
+        layout.routingReceive(half, transport.rank(), slot),
         layout.routingSend(half, peer, slot),
         rows * layout.entriesBytes());
   }

@@ -11,6 +11,7 @@ import org.verbena.layout.ExchangeShape;
 import org.verbena.layout.LayoutOptions;
 import org.verbena.moe.ExchangeConfig.CombineOrder;
 import org.verbena.transport.PeerException;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Traffic;
 import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
@@ -45,9 +46,9 @@ import org.verbena.transport.Wait;
  * <p><b>Memory.</b> Segments given are native (off-heap), live, and aligned to their elements;
  * numbers are little-endian. Tokens are bf16 [n][H], expert ids int32 [n][K] with -1 for none,
  * weights float32 [n][K], results bf16 [n][H], all dense. Inputs may be changed again as soon as
- * the call has returned; until then no other thread may close their arenas, or the JVM may crash.
- * Bad input is refused with {@link IllegalArgumentException} before anything is sent, and the
- * exchange stays as it was.
+ * the call has returned, unless they are {@linkplain #register registered}; until then no other
+ * thread may close their arenas, or the JVM may crash. Bad input is refused with {@link
+ * IllegalArgumentException} before anything is sent, and the exchange stays as it was.
  *
  * <p><b>Threads.</b> One thread at a time, any thread; a second one at the same time is refused
  * with {@link IllegalStateException}. No thread of the library's own runs, and none is needed for
@@ -81,6 +82,7 @@ public final class Exchange implements AutoCloseable {
   private final Dispatch dispatch;
   private final Combine combine;
   private final RowViews views;
+  private final Registrations registrations;
   private final Round[] rounds;
   private final CallRules rules;
   private final Counters counters = new Counters();
@@ -117,6 +119,7 @@ public final class Exchange implements AutoCloseable {
     combine =
         new Combine(
             transport, layout, wait, counters, chunkRows(config, layout.rowBytes()), anyOrder);
+    registrations = new Registrations(transport);
     views = new RowViews(transport, layout, config.guardedViews());
     nextEpoch = config.firstEpoch();
   }
@@ -199,6 +202,56 @@ public final class Exchange implements AutoCloseable {
   }
 
   /**
+   * Registers memory of the engine's, once, so that tokens and finished rows which lie in it as a
+   * whole leave from where they are, without a copy into the exchange's own memory. The results are
+   * the same; what is copied shows in {@link Counters#copiedBytes}. Ranks that share memory get
+   * their one copy anyway, straight to where it arrives.
+   *
+   * <p>What a round sends from registered memory may be changed again when {@link #receiveCombine}
+   * of that round is called for its results to be written, and has returned for all else. Expert
+   * ids and weights may always be changed once their call has returned, and so may the experts'
+   * output of {@link #sendCombine}, of which only the sums travel.
+   *
+   * <p>The memory must not be closed before it is {@linkplain #deregister deregistered}, or the
+   * exchange is closed. It should begin and end on pages that hold nothing else.
+   *
+   * @param memory native, of 1 byte or more; it may be read-only
+   * @throws IllegalArgumentException if a part of it is registered already
+   */
+  public void register(MemorySegment memory) {
+    enter();
+    try {
+      segments.checkInput("register", "memory", memory, 1, 1);
+      registrations.add(memory);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Ends a registration; the memory may be closed then.
+   *
+   * @param memory as it was registered
+   * @throws IllegalStateException if a round sends from it whose combine was not received
+   */
+  public void deregister(MemorySegment memory) {
+    enter();
+    try {
+      Registration registration = registrations.get(memory);
+      for (Round round : rounds) {
+        if (round.phase != Round.Phase.FREE
+            && (registration.equals(round.tokensInPlace.memory())
+                || registration.equals(round.rowsInPlace.memory()))) {
+          throw outOfOrder("deregister", round.epoch, "the round sends from it; end it first");
+        }
+      }
+      registrations.remove(registration);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
    * Begins a round: sends each token to the ranks that own its experts, once to each. Waits only
    * until the network has let go of this rank's own earlier messages.
    *
@@ -226,12 +279,15 @@ public final class Exchange implements AutoCloseable {
       router.check(experts, n);
       long epoch = nextEpoch;
       Round round = free(epoch);
+      Registration from = registrations.find(operation, tokens, 2L * n * shape.hidden());
       dispatch.awaitOwnWrites(round, epoch);
       if (epoch % Signal.FLAG_PERIOD < rounds.length) {
         combine.clearFlags(round);
       }
       router.route(round, experts, n);
       round.epoch = epoch;
+      round.tokensInPlace.set(from, tokens.address());
+      round.rowsInPlace.set(null, 0);
       sending = true;
       dispatch.send(round, tokens, experts, weights);
       sending = false;
@@ -323,6 +379,37 @@ public final class Exchange implements AutoCloseable {
       segments.checkInput(operation, "expert output", output, bytes, 2);
       sending = true;
       combine.sendSums(round, output);
+      sending = false;
+      round.phase = Round.Phase.COMBINE_SENT;
+    } catch (PeerException e) {
+      throw failed("combine send", epoch, e);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Hands finished rows over, each already weighted and summed over its entries: they go back as
+   * they are. The received rows of this round end here.
+   *
+   * @param rows bf16 [rows][H], a row for each of {@link ReceivedRows}, in their order; registered
+   *     rows leave from where they are
+   */
+  public void sendFinished(long epoch, MemorySegment rows) {
+    enter();
+    try {
+      String operation = "combine send";
+      Round round = round(operation, epoch, Round.Phase.DISPATCH_RECEIVED);
+      long bytes = 2L * round.index.rows() * shape.hidden();
+      segments.checkInput(operation, "finished rows", rows, bytes, 2);
+      Registration from = registrations.find(operation, rows, bytes);
+      combine.begin(round);
+      revoke(operation, round);
+      // They may have been a view of the received rows.
+      segments.checkInput(operation, "finished rows", rows, bytes, 2);
+      round.rowsInPlace.set(from, rows.address());
+      sending = true;
+      combine.sendRows(round, rows);
       sending = false;
       round.phase = Round.Phase.COMBINE_SENT;
     } catch (PeerException e) {

@@ -28,6 +28,11 @@ final class Round {
   final long[] combineTickets;
   final ExpertIndex index;
 
+  /** Where this round's tokens and finished rows leave from, where they are registered. */
+  final InPlace tokensInPlace = new InPlace();
+
+  final InPlace rowsInPlace = new InPlace();
+
   Phase phase = Phase.FREE;
   long epoch;
   int tokenCount;

@@ -48,6 +48,25 @@ public interface Transport extends AutoCloseable {
   long write(int peer, long remoteOffset, long localOffset, long bytes);
 
   /**
+   * Makes memory of the caller's known, so that {@link #write(int, long, Registration, long, long)}
+   * can send from it in place. Nobody else gets access to it. It is native, alive until the
+   * registration is closed, and may be read-only.
+   */
+  Registration register(MemorySegment memory);
+
+  /**
+   * Writes bytes of registered memory into a peer's window. Where the peer is {@linkplain #isDirect
+   * direct}, that is the one copy that is needed; otherwise nothing is copied, and writes that
+   * follow each other in the peer's window may leave together. The memory may be changed again once
+   * {@link #isComplete} says so.
+   *
+   * @param from registered with this transport
+   * @param offset in {@code from}
+   * @return the ticket of this write
+   */
+  long write(int peer, long remoteOffset, Registration from, long offset, long bytes);
+
+  /**
    * Stores a 64-bit word into a peer's window with release, after all that was written to this peer
    * before. The offset is a multiple of 8.
    */

@@ -112,8 +112,8 @@ public final class MemoryRegion extends Resource {
    *     is EOPNOTSUPP or EINVAL
    */
   public void reregister(MemorySegment other, Access... wanted) {
-    domain.requireRegistrable(other);
     int flags = Access.flags(wanted);
+    domain.requireRegistrable(other, flags);
     boolean moves =
         other.address() != memory().address() || other.byteSize() != memory().byteSize();
     if (moves && owned != null) {

@@ -56,14 +56,15 @@ public final class ProtectionDomain extends Resource {
    * Registers memory that the caller owns and keeps until the region is closed. It should start and
    * end on pages that hold nothing else. A mapped file may be registered where its pages stay in
    * memory: on tmpfs ({@code /dev/shm}) and in huge pages (hugetlbfs); Linux refuses most others.
+   * Read-only memory may be registered where nothing may write.
    */
   public MemoryRegion register(MemorySegment memory, Access... access) {
     return register(memory, null, access);
   }
 
   private MemoryRegion register(MemorySegment memory, @Nullable Arena owned, Access... access) {
-    requireRegistrable(memory);
     int flags = Access.flags(access);
+    requireRegistrable(memory, flags);
     synchronized (lock()) {
       requireOpen();
       try {
@@ -76,10 +77,14 @@ public final class ProtectionDomain extends Resource {
     }
   }
 
-  void requireRegistrable(MemorySegment memory) {
-    if (!memory.isNative() || memory.isReadOnly() || memory.byteSize() == 0) {
+  void requireRegistrable(MemorySegment memory, int flags) {
+    if (!memory.isNative() || memory.byteSize() == 0) {
       throw new IllegalArgumentException(
-          "only writable native memory of 1 byte or more can be registered, not " + memory);
+          "only native memory of 1 byte or more can be registered, not " + memory);
+    }
+    if (memory.isReadOnly() && Access.LOCAL_WRITE.in(flags)) {
+      throw new IllegalArgumentException(
+          "read-only memory cannot be registered to be written: " + memory);
     }
     requireLength(memory.byteSize());
   }

@@ -6,6 +6,7 @@ import java.util.function.LongPredicate;
 import org.verbena.bootstrap.Group;
 import org.verbena.transport.IdleStrategy;
 import org.verbena.transport.PeerState;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
 
@@ -85,6 +86,16 @@ record DamagingProvider(TransportProvider provider, int rank, LongPredicate whic
       }
       // Its first byte, which is none of its last.
       return transport.write(peer, remoteOffset + bytes - 8, localOffset, 8);
+    }
+
+    @Override
+    public Registration register(MemorySegment memory) {
+      return transport.register(memory);
+    }
+
+    @Override
+    public long write(int peer, long remoteOffset, Registration from, long offset, long bytes) {
+      return transport.write(peer, remoteOffset, from, offset, bytes);
     }
 
     @Override

@@ -14,6 +14,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.acceptance.Ranks;
 import org.verbena.collective.SyncReport;
+import org.verbena.transport.TransportProvider;
+import org.verbena.transport.rdma.FabricProvider;
+import org.verbena.transport.rdma.RdmaSettings;
+import org.verbena.transport.shm.ShmTransport;
+import org.verbena.verbs.Fabric;
 
 class ReadmeTest {
   private static final Path SOURCES = Path.of("src/test/java/org/verbena/examples");
@@ -22,6 +27,7 @@ class ReadmeTest {
   @ValueSource(
       strings = {
         "ExchangeExample",
+        "RegisterExample",
         "SyncExample",
         "PipelineExample",
         "GatherExample",
@@ -47,6 +53,20 @@ class ReadmeTest {
   @Test
   void theExchangeExampleGivesWhatTheReadmeSays() throws Exception {
     Ranks.run(2, group -> assertThat(ExchangeExample.run(group)).isEqualTo(10f + group.rank()));
+  }
+
+  @Test
+  void theRegisterExampleCopiesLessOverRdma(@TempDir Path folder) throws Exception {
+    try (Fabric fabric = new Fabric(3)) {
+      TransportProvider rdma = FabricProvider.rdma(fabric, RdmaSettings.DEFAULTS);
+      Ranks.run(
+          2,
+          group -> {
+            long shared = RegisterExample.run(group, ShmTransport.provider(folder), 4);
+            // Of 16 rows, 8 stay on this rank and are copied there, each way.
+            assertThat(shared - RegisterExample.run(group, rdma, 4)).isEqualTo(4 * 2 * 8 * 512);
+          });
+    }
   }
 
   @Test

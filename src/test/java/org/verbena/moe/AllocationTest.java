@@ -11,7 +11,11 @@ import org.verbena.acceptance.Allocations;
 import org.verbena.acceptance.Ranks;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.ExchangeConfig.CombineOrder;
+import org.verbena.transport.TransportProvider;
+import org.verbena.transport.rdma.FabricProvider;
+import org.verbena.transport.rdma.RdmaSettings;
 import org.verbena.transport.shm.ShmTransport;
+import org.verbena.verbs.Fabric;
 
 /** A steady round allocates nothing on the Java heap, in any thread that takes part in it. */
 class AllocationTest {
@@ -22,16 +26,32 @@ class AllocationTest {
   @ParameterizedTest
   @EnumSource(CombineOrder.class)
   void aSteadyRoundAllocatesNothing(CombineOrder order) throws Exception {
+    rounds(ShmTransport.provider(directory), order);
+  }
+
+  @ParameterizedTest
+  @EnumSource(CombineOrder.class)
+  void norDoesOneOverRdma(CombineOrder order) throws Exception {
+    try (Fabric fabric = new Fabric(37)) {
+      rounds(FabricProvider.rdma(fabric, RdmaSettings.DEFAULTS), order);
+    }
+  }
+
+  /** Runs rounds of all kinds until they allocate nothing. */
+  static void rounds(TransportProvider provider, CombineOrder order) throws Exception {
     ExchangeConfig config =
         ExchangeConfig.builder(SHAPE).combineOrder(order).guardedViews(false).build();
     Ranks.run(
         SHAPE.ranks(),
         group -> {
-          try (Exchange exchange = Exchange.open(group, ShmTransport.provider(directory), config);
-              Arena arena = Arena.ofShared()) {
+          try (Arena arena = Arena.ofShared();
+              Exchange exchange = Exchange.open(group, provider, config)) {
             Engine engine = new Engine(exchange, arena);
             Allocations.untilSteady(group, engine::handedOver);
             Allocations.untilSteady(group, engine::inPlace);
+            exchange.register(engine.tokens);
+            exchange.register(engine.output);
+            Allocations.untilSteady(group, engine::finished);
           }
         });
   }
@@ -78,6 +98,15 @@ class AllocationTest {
         outgoing.complete(row);
       }
       exchange.finishCombine(epoch);
+      exchange.receiveCombine(epoch, tokens);
+    }
+
+    void finished(long round) {
+      long epoch = dispatch(round);
+      for (int row = 0; row < rows.rows(); row++) {
+        rows.copyRow(row, output, 2L * row * SHAPE.hidden());
+      }
+      exchange.sendFinished(epoch, output);
       exchange.receiveCombine(epoch, tokens);
     }
 

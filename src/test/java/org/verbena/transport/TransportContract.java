@@ -3,6 +3,7 @@ package org.verbena.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
@@ -107,6 +108,56 @@ public abstract class TransportContract {
             group.allGather("round", new byte[0]);
           }
         });
+  }
+
+  /** Pieces from several places become one run of bytes at the peer, however they travel. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void whatIsRegisteredIsSentFromWhereItIs(int ranks) throws Exception {
+    int pieces = 100;
+    run(
+        ranks,
+        (group, transport) -> {
+          try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(8L * pieces, 8);
+            try (Registration registration = transport.register(memory.asReadOnly())) {
+              assertThat(registration.memory().address()).isEqualTo(memory.address());
+              for (int round = 1; round <= 20; round++) {
+                for (int i = 0; i < pieces; i++) {
+                  memory.setAtIndex(ValueLayout.JAVA_LONG, i, 1000L * round + i);
+                }
+                for (int peer = 0; peer < ranks; peer++) {
+                  sendBackwards(transport, peer, registration, pieces);
+                  transport.signalRelease(peer, 32_768 + 64L * group.rank(), round);
+                }
+                for (int peer = 0; peer < ranks; peer++) {
+                  long at = 32_768 + 64L * peer;
+                  long expected = round;
+                  await(
+                      "signal of rank " + peer,
+                      () -> (long) LONG.getAcquire(transport.window(), at) == expected);
+                  for (int i = 0; i < pieces; i++) {
+                    assertThat(transport.window().get(ValueLayout.JAVA_LONG, 1024L * peer + 8L * i))
+                        .isEqualTo(1000L * round + pieces - 1 - i);
+                  }
+                }
+                group.allGather("round", new byte[0]);
+              }
+            }
+          }
+        });
+  }
+
+  /** Returns when the memory may be changed again. */
+  private static void sendBackwards(
+      Transport transport, int peer, Registration registration, int pieces) {
+    long ticket = 0;
+    for (int i = 0; i < pieces; i++) {
+      long remote = 1024L * transport.rank() + 8L * i;
+      ticket = transport.write(peer, remote, registration, 8L * (pieces - 1 - i), Long.BYTES);
+    }
+    long last = ticket;
+    await("completion of a write", () -> transport.isComplete(peer, last));
   }
 
   @Test

@@ -229,8 +229,9 @@ class ResourceTest {
       MemorySegment memory = arena.allocate(8);
       assertThatThrownBy(() -> loop.domain.register(MemorySegment.ofArray(new byte[8])))
           .hasMessageContaining("native memory");
-      assertThatThrownBy(() -> loop.domain.register(memory.asReadOnly()))
-          .hasMessageContaining("writable");
+      assertThatThrownBy(() -> loop.domain.register(memory.asReadOnly(), Access.REMOTE_WRITE))
+          .hasMessageContaining("read-only");
+      loop.domain.register(memory.asReadOnly()).close();
       assertThatThrownBy(() -> loop.domain.register(memory.asSlice(0, 0)))
           .hasMessageContaining("1 byte or more");
       assertThatThrownBy(() -> loop.domain.allocate(0)).hasMessageContaining("not 0");

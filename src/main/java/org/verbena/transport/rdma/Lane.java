@@ -11,7 +11,8 @@ import org.verbena.verbs.VerbsException;
 
 /**
  * One queue pair to a peer, and the requests for it that are not posted yet. Requests are posted
- * together: data at once when there is much of it, else with the signal that follows.
+ * together: data as soon as there is much of it and no more can join it, else with the signal that
+ * follows. Writes that follow each other in the peer's window become one, gathered from its pieces.
  *
  * <p>Requests are numbered from 0. Only some are signaled: the last of a group, and enough of the
  * others that a full queue always holds one that will complete.
@@ -37,6 +38,8 @@ final class Lane {
   private final int slots;
   private final int mostUnsignaled;
   private final int capacity;
+  private final int mostPieces;
+  private final long mostBytes;
   private final SendRequests chain;
   private final SendRequests urgent;
   private final Posted counters;
@@ -56,11 +59,22 @@ final class Lane {
   private long signaled;
   private long pendingBytes;
 
+  /** Where a write would join the last one, which has so many pieces already. */
+  private long joint = ELSEWHERE;
+
+  private int pieces;
+
+  /**
+   * @param mostPieces of memory that a request gathers
+   * @param mostBytes of a message
+   */
   Lane(
       Link link,
       int index,
       QueuePair pair,
       int queueDepth,
+      int mostPieces,
+      long mostBytes,
       MemoryRegion sources,
       long firstSource,
       Posted counters) {
@@ -73,7 +87,9 @@ final class Lane {
     this.firstSource = firstSource;
     this.counters = counters;
     capacity = Math.min(MOST_CHAINED, mostUnsignaled);
-    chain = pair.sendRequests(capacity, 1);
+    this.mostPieces = mostPieces;
+    this.mostBytes = mostBytes;
+    chain = pair.sendRequests(capacity, mostPieces);
     urgent = pair.sendRequests(1, 1);
     int places = places(queueDepth);
     mask = places - 1;
@@ -130,13 +146,33 @@ final class Lane {
   }
 
   void write(RemoteRegion to, long offset, MemoryRegion from, long localOffset, long bytes) {
-    begin(Operation.WRITE, offset, bytes);
-    chain.write(to, offset).from(from, localOffset, bytes);
-    end();
-    pendingBytes += bytes;
-    if (pendingBytes >= EARLY_BYTES) {
-      post(false);
+    if (offset == joint && pieces < mostPieces && joins(bytes)) {
+      chain.from(from, localOffset, bytes);
+      pieces++;
+    } else {
+      if (pendingBytes >= EARLY_BYTES) {
+        post(false);
+      }
+      begin(Operation.WRITE, offset, bytes);
+      chain.write(to, offset).from(from, localOffset, bytes);
+      end();
+      pieces = 1;
     }
+    joint = offset + bytes;
+    pendingBytes += bytes;
+  }
+
+  /** Whether the last request is not too long for more bytes; they then count as its own. */
+  private boolean joins(long bytes) {
+    int place = (int) (next() - 1) & mask;
+    if (lengths[place] + bytes > mostBytes) {
+      return false;
+    }
+    lengths[place] += bytes;
+    if (link.isRemote()) {
+      counters.payload(bytes);
+    }
+    return true;
   }
 
   void read(RemoteRegion from, long offset, MemoryRegion into, long localOffset, long bytes) {
@@ -246,6 +282,7 @@ final class Lane {
     if (chain.size() == capacity) {
       post(false);
     }
+    joint = ELSEWHERE;
     note(operation, offset, bytes);
   }
 
@@ -308,6 +345,7 @@ final class Lane {
     }
     hand(chain);
     chain.clear();
+    joint = ELSEWHERE;
     pendingBytes = 0;
     if (signal) {
       signaled = posted;

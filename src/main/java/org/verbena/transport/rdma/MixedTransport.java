@@ -3,6 +3,7 @@ package org.verbena.transport.rdma;
 import java.lang.foreign.MemorySegment;
 import org.verbena.transport.IdleStrategy;
 import org.verbena.transport.PeerState;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Traffic;
 import org.verbena.transport.Transport;
 import org.verbena.transport.shm.ShmTransport;
@@ -64,6 +65,16 @@ final class MixedTransport implements Transport {
   @Override
   public long write(int peer, long remoteOffset, long localOffset, long bytes) {
     return to(peer).write(peer, remoteOffset, localOffset, bytes);
+  }
+
+  @Override
+  public Registration register(MemorySegment memory) {
+    return far.register(memory);
+  }
+
+  @Override
+  public long write(int peer, long remoteOffset, Registration from, long offset, long bytes) {
+    return to(peer).write(peer, remoteOffset, from, offset, bytes);
   }
 
   @Override

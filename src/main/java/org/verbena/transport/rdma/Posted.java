@@ -15,7 +15,12 @@ final class Posted implements Traffic {
 
   void operation(Operation operation, long payload) {
     operations[operation.ordinal()]++;
-    bytes += payload;
+    payload(payload);
+  }
+
+  /** More payload of the last operation. */
+  void payload(long more) {
+    bytes += more;
   }
 
   void signal(int peer) {

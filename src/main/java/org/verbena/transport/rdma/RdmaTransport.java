@@ -15,6 +15,7 @@ import org.verbena.bootstrap.Group;
 import org.verbena.transport.IdleStrategy;
 import org.verbena.transport.PeerException;
 import org.verbena.transport.PeerState;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Traffic;
 import org.verbena.transport.Transport;
 import org.verbena.verbs.Access;
@@ -50,18 +51,25 @@ final class RdmaTransport implements Transport {
   private static final long PROBE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final int POLLED = 64;
 
+  /** Pieces of memory that a message may be gathered from; what common devices can. */
+  private static final int MOST_PIECES = 30;
+
   private final int rank;
   private final int size;
   private final RdmaSettings settings;
   private final Context context;
   private final Runnable release;
   private final RdmaPath path;
+  private final ProtectionDomain domain;
   private final MemoryRegion window;
   private final ControlBlock layout;
   private final MemoryRegion control;
   private final CompletionQueue queue;
   private final Completions found = new Completions(POLLED);
   private final Posted counters;
+
+  /** The longest message. */
+  private final long mostBytes;
 
   /** At [peer]; null where nothing goes over the network. */
   private final @Nullable Link[] links;
@@ -111,12 +119,14 @@ final class RdmaTransport implements Transport {
     boolean opened = false;
     try {
       requireAtomics();
-      ProtectionDomain domain = context.createProtectionDomain();
+      domain = context.createProtectionDomain();
       window = domain.register(memory, access());
       control = domain.allocate(layout.bytes(), Access.REMOTE_WRITE);
       long sourceBytes = Lane.sourceBytes(settings.queueDepth());
       MemoryRegion sources = domain.allocate(Math.max(1, count) * sourceBytes, Access.LOCAL_WRITE);
-      QueuePairOptions options = settings.options(places);
+      int pieces = Math.min(MOST_PIECES, context.attributes().maxScatter());
+      QueuePairOptions options = settings.options(places).withScatter(pieces, 1);
+      mostBytes = Math.min(settings.chunkBytes(), path.port().maxMessageBytes());
       queue =
           context.createCompletionQueue(
               Math.max(1, count * (options.sendDepth() + options.receiveDepth())));
@@ -129,7 +139,15 @@ final class RdmaTransport implements Transport {
             QueuePair pair = domain.createQueuePair(path, options, queue, queue);
             Lane made =
                 new Lane(
-                    link, next, pair, settings.queueDepth(), sources, next * sourceBytes, counters);
+                    link,
+                    next,
+                    pair,
+                    settings.queueDepth(),
+                    pieces,
+                    mostBytes,
+                    sources,
+                    next * sourceBytes,
+                    counters);
             link.put(
                 i,
                 made,
@@ -268,21 +286,48 @@ final class RdmaTransport implements Transport {
 
   @Override
   public long write(int peer, long remoteOffset, long localOffset, long bytes) {
-    if (peer == rank) {
-      return 0;
-    }
-    Link link = link(peer);
+    return peer == rank ? 0 : write(link(peer), remoteOffset, window, localOffset, bytes);
+  }
+
+  private long write(
+      Link link, long remoteOffset, MemoryRegion from, long localOffset, long bytes) {
     Lane on = link.lanes()[lane];
-    long most = Math.min(settings.chunkBytes(), path.port().maxMessageBytes());
-    for (long done = 0; done < bytes; done += most) {
+    for (long done = 0; done < bytes; done += mostBytes) {
       on.write(
           link.window(),
           remoteOffset + done,
-          window,
+          from,
           localOffset + done,
-          Math.min(most, bytes - done));
+          Math.min(mostBytes, bytes - done));
     }
     return ticket(link);
+  }
+
+  @Override
+  public Registration register(MemorySegment memory) {
+    return new Registered(domain.register(memory));
+  }
+
+  /** Registered for this device to read, and for nobody to write. */
+  private record Registered(MemoryRegion region) implements Registration {
+    @Override
+    public MemorySegment memory() {
+      return region.memory();
+    }
+
+    @Override
+    public void close() {
+      region.close();
+    }
+  }
+
+  @Override
+  public long write(int peer, long remoteOffset, Registration from, long offset, long bytes) {
+    if (peer == rank) {
+      MemorySegment.copy(from.memory(), offset, window.memory(), remoteOffset, bytes);
+      return 0;
+    }
+    return write(link(peer), remoteOffset, ((Registered) from).region(), offset, bytes);
   }
 
   @Override

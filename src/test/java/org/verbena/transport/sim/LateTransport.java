@@ -2,6 +2,7 @@ package org.verbena.transport.sim;
 
 import java.lang.foreign.MemorySegment;
 import org.verbena.transport.PeerState;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Transport;
 
 /** One rank's end of a {@link LateNetwork}. */
@@ -46,6 +47,27 @@ final class LateTransport implements Transport {
         rank,
         peer,
         (source, target) -> MemorySegment.copy(source, localOffset, target, remoteOffset, bytes));
+  }
+
+  @Override
+  public Registration register(MemorySegment memory) {
+    return new Registration() {
+      @Override
+      public MemorySegment memory() {
+        return memory;
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  @Override
+  public long write(int peer, long remoteOffset, Registration from, long offset, long bytes) {
+    return network.post(
+        rank,
+        peer,
+        (_, target) -> MemorySegment.copy(from.memory(), offset, target, remoteOffset, bytes));
   }
 
   @Override

@@ -2,6 +2,7 @@ package org.verbena.transport.sim;
 
 import java.lang.foreign.MemorySegment;
 import org.verbena.transport.PeerState;
+import org.verbena.transport.Registration;
 import org.verbena.transport.Transport;
 
 /** One rank's end of a {@link Network}. It is not direct, not even to itself. */
@@ -45,6 +46,16 @@ public class SimTransport implements Transport {
   }
 
   @Override
+  public Registration register(MemorySegment memory) {
+    throw unused();
+  }
+
+  @Override
+  public long write(int peer, long remoteOffset, Registration from, long offset, long bytes) {
+    throw unused();
+  }
+
+  @Override
   public void signalRelease(int peer, long remoteOffset, long value) {
     network.signal(rank, peer, remoteOffset, Long.BYTES, value);
   }
@@ -71,7 +82,8 @@ public class SimTransport implements Transport {
   }
 
   private static UnsupportedOperationException unused() {
-    return new UnsupportedOperationException("a round neither reads remotely nor uses atomics");
+    return new UnsupportedOperationException(
+        "a round here neither reads remotely, nor uses atomics or registered memory");
   }
 
   @Override

@@ -1,0 +1,19 @@
+package org.verbena.transport;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Memory of the caller's that a transport {@linkplain Transport#register sends from in place}. One
+ * thread at a time, as for the transport.
+ */
+public interface Registration extends AutoCloseable {
+  /** What was registered; it lives at least as long as the registration. */
+  MemorySegment memory();
+
+  /**
+   * Ends the registration. All writes from it must be {@linkplain Transport#isComplete complete}.
+   * Closing the transport does it too; closing again does nothing.
+   */
+  @Override
+  void close();
+}
