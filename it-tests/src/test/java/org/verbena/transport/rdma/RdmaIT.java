@@ -25,10 +25,12 @@ import org.verbena.acceptance.Acceptance;
 import org.verbena.acceptance.Acceptance.CombineWay;
 import org.verbena.acceptance.Acceptance.PhaseOrder;
 import org.verbena.bootstrap.Group;
+import org.verbena.bootstrap.GroupException;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.Node;
 import org.verbena.layout.ExchangeShape;
+import org.verbena.moe.DeviceAllocation;
 import org.verbena.moe.DeviceExchange;
 import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
@@ -145,6 +147,180 @@ class RdmaIT {
     }
   }
 
+  @Tag("long")
+  @Test
+  void aSteadyRoundAllocatesNothing() {
+    assertThat(cluster.node(3).<Long>call(LONG, () -> Hosts.runTests(DeviceAllocation.class)))
+        .isEqualTo(2);
+  }
+
+  @Test
+  void registeredMemoryIsSentFromWhereItIs() throws Exception {
+    List<List<Long>> posted = new Hosts(cluster, 2, 1).run(RdmaIT::sendRegistered);
+    for (List<Long> rank : posted) {
+      // An index and a routing entry for each row, and nothing of the rows.
+      assertThat(rank.get(0)).isEqualTo(40 * (4 + 8));
+      // 15 messages of two pieces each are one write, beside routing and count; then the combine.
+      assertThat(rank.get(1)).isLessThanOrEqualTo(3 + 2 + 2);
+    }
+  }
+
+  /** Sends a rank's tokens to the other and back; returns bytes copied and writes posted. */
+  private static List<Long> sendRegistered(Group group) {
+    int tokens = 40;
+    long bytes = 2L * tokens * 1024;
+    ExchangeConfig config =
+        ExchangeConfig.builder(new ExchangeShape(2, tokens, 1024, 2, 1)).build();
+    try (Arena arena = Arena.ofConfined();
+        Exchange exchange = Exchange.open(group, new RdmaProvider(RdmaSettings.DEFAULTS), config)) {
+      MemorySegment tensors = arena.allocate(2 * bytes, 4096);
+      MemorySegment in = tensors.asSlice(0, bytes);
+      MemorySegment finished = tensors.asSlice(bytes);
+      exchange.register(tensors);
+      MemorySegment experts = arena.allocate(4L * tokens, 64);
+      MemorySegment weights = arena.allocate(4L * tokens, 64);
+      for (int i = 0; i < tokens; i++) {
+        experts.setAtIndex(ValueLayout.JAVA_INT, i, 1 - group.rank());
+      }
+      for (int i = 0; i < bytes / 2; i++) {
+        in.setAtIndex(ValueLayout.JAVA_SHORT, i, (short) (i + group.rank()));
+      }
+      Traffic traffic = exchange.traffic();
+      long epoch = exchange.sendDispatch(in, experts, weights, tokens);
+      ReceivedRows rows = exchange.receiveDispatch(epoch, new ReceivedRows());
+      for (int row = 0; row < rows.rows(); row++) {
+        rows.copyRow(row, finished, 2048L * row);
+      }
+      exchange.sendFinished(epoch, finished);
+      long writes = traffic.operations(Operation.WRITE);
+      MemorySegment out = arena.allocate(bytes, 64);
+      exchange.receiveCombine(epoch, out);
+      // NaN comes back as the one that stands for all.
+      for (int i = 0; i < bytes / 2; i++) {
+        short value = in.getAtIndex(ValueLayout.JAVA_SHORT, i);
+        boolean number = (value & 0x7f80) != 0x7f80 && value != (short) 0x8000;
+        assertThat(!number || out.getAtIndex(ValueLayout.JAVA_SHORT, i) == value).isTrue();
+      }
+      group.allGather("end of test", new byte[0]);
+      return List.of(exchange.counters().copiedBytes(), writes);
+    }
+  }
+
+  @Test
+  void windowsAreOnHugePages() throws Exception {
+    Node node = cluster.node(1);
+    String pages = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
+    node.exec(
+            "sh",
+            "-c",
+            "mkdir -p /mnt/huge && mount -t hugetlbfs -o pagesize=2M none /mnt/huge"
+                + " && echo 8 >%1$snr_hugepages && grep -q 8 %1$snr_hugepages".formatted(pages))
+        .orThrow();
+    try {
+      Map<String, String> settings = settings("HUGE_PAGES", "/mnt/huge");
+      int[] sizes = {2, 8, 256, 4, 2};
+      new Hosts(cluster, 1, 2)
+          .run(
+              group -> {
+                ExchangeConfig config =
+                    ExchangeConfig.builder(new ExchangeShape(2, 128, 256, 2, 1)).build();
+                try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
+                  group.allGather("opened", new byte[0]);
+                  assertThat(exchange.layout().allocationBytes()).isLessThan(2 << 20);
+                  assertThat(Files.readString(Path.of(pages, "free_hugepages")).strip())
+                      .isEqualTo("6");
+                  group.allGather("looked", new byte[0]);
+                }
+                return accept(group, rdma(settings), sizes, 1_000, 4);
+              });
+    } finally {
+      node.exec("sh", "-c", "umount /mnt/huge; echo 0 >%snr_hugepages".formatted(pages)).orThrow();
+    }
+  }
+
+  /** A second device, on a network of the node's own with large packets. */
+  private static String addDevice(Node node) {
+    String name = node.device().name() + "_b";
+    node.exec(
+            "sh",
+            "-c",
+            "ip link add big0 type dummy && ip link set big0 mtu 9000 up"
+                + " && ip address add 10.99.0.1/24 dev big0"
+                + " && rdma link add %1$s type rxe netdev big0".formatted(name)
+                + " && until ibv_devinfo -v -d %1$s | grep -q 10.99.0.1; do sleep 0.1; done"
+                    .formatted(name))
+        .orThrow();
+    return name;
+  }
+
+  private static void removeDevice(Node node, String name) {
+    node.exec("sh", "-c", "rdma link delete " + name + "; ip link delete big0").orThrow();
+  }
+
+  @Test
+  void largePacketsAreUsedWhereTheNetworkHasThem() throws Exception {
+    Node node = cluster.node(1);
+    String device = addDevice(node);
+    try {
+      Map<String, String> settings = settings("DEVICE", device);
+      int[] sizes = {2, 16, 2048, 8, 3};
+      new Hosts(cluster, 1, 2)
+          .run(
+              group -> {
+                ExchangeConfig config =
+                    ExchangeConfig.builder(new ExchangeShape(2, 1, 8, 2, 1)).build();
+                try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
+                  assertThat(exchange.path(1 - group.rank())).contains(device, "MTU 4096");
+                  group.allGather("looked", new byte[0]);
+                }
+                return accept(group, rdma(settings), sizes, 20_000, 6);
+              });
+    } finally {
+      removeDevice(node, device);
+    }
+  }
+
+  @Test
+  void ofTwoDevicesTheOneThatIsDownIsLeftAlone() throws Exception {
+    Node node = cluster.node(1);
+    String own = node.device().name();
+    String down = addDevice(node);
+    try {
+      node.exec("ip", "link", "set", "big0", "down").orThrow();
+      int[] sizes = {2, 8, 256, 4, 2};
+      new Hosts(cluster, 2, 1)
+          .run(
+              group -> {
+                ExchangeConfig config =
+                    ExchangeConfig.builder(new ExchangeShape(2, 1, 8, 2, 1)).build();
+                try (Exchange exchange =
+                    Exchange.open(group, new RdmaProvider(RdmaSettings.DEFAULTS), config)) {
+                  if (group.rank() == 0) {
+                    assertThat(exchange.path(1)).startsWith(own + " ");
+                  }
+                  group.allGather("looked", new byte[0]);
+                }
+                return accept(group, new RdmaProvider(RdmaSettings.DEFAULTS), sizes, 1_000, 4);
+              });
+      Map<String, String> settings = settings("DEVICE", down);
+      new Hosts(cluster, 1, 1)
+          .run(
+              group -> {
+                assertThatThrownBy(
+                        () ->
+                            Exchange.open(
+                                group,
+                                rdma(settings),
+                                ExchangeConfig.builder(new ExchangeShape(1, 1, 8, 1, 1)).build()))
+                    .isInstanceOf(GroupException.class)
+                    .hasMessageContainingAll("rank 0", down, "DOWN");
+                return true;
+              });
+    } finally {
+      removeDevice(node, down);
+    }
+  }
+
   /** Sends all of a rank's tokens to the other rank, in the full width. */
   private static List<Long> sendAll(Group group, int tokens, long chunk) throws IOException {
     ExchangeShape shape = new ExchangeShape(2, tokens, 7168, 2, 2);
@@ -221,7 +397,6 @@ class RdmaIT {
     new Hosts(cluster, 2, 1).run(group -> accept(group, rdma(settings), sizes, 1_000, 6));
   }
 
-  @Tag("long")
   @Test
   void ranksMeetOverIpv6() throws Exception {
     int[] sizes = {2, 8, 256, 4, 2};
