@@ -51,9 +51,9 @@ final class DemoRank {
     long[][] nanos = new long[Phase.values().length][rounds];
     try (Exchange exchange = Exchange.open(group, provider, config(shape, timeout))) {
       long verified = run(exchange, false, "warming up", new long[nanos.length][rounds]);
-      long[] before = figures(exchange.counters());
+      long[] before = figures(exchange);
       verified += run(exchange, true, "measuring", nanos);
-      long[] after = figures(exchange.counters());
+      long[] after = figures(exchange);
       List<long[]> all = new ArrayList<>();
       for (byte[] bytes : group.allGather("figures", encode(nanos, before, after, verified))) {
         LongBuffer figures = ByteBuffer.wrap(bytes).asLongBuffer();
@@ -99,9 +99,14 @@ final class DemoRank {
     return List.of(Phase.values()).indexOf(phase);
   }
 
-  private static long[] figures(Counters counters) {
+  private static long[] figures(Exchange exchange) {
+    Counters counters = exchange.counters();
     return new long[] {
-      counters.dispatchedRows(), counters.remoteBytes(), counters.copiedBytes(), counters.signals()
+      counters.dispatchedRows(),
+      counters.remoteBytes(),
+      counters.copiedBytes(),
+      counters.signals(),
+      exchange.traffic().bytes()
     };
   }
 
@@ -159,6 +164,7 @@ final class DemoRank {
         sums[1],
         sums[2],
         sums[3],
-        sums[4]);
+        sums[4],
+        sums[5]);
   }
 }

@@ -19,6 +19,7 @@ import org.verbena.layout.LayoutTable;
  * @param remoteBytes bytes of messages sent to other ranks, dispatch and combine
  * @param copiedBytes bytes of messages that the library put where they leave from
  * @param signals signals sent
+ * @param postedBytes payload of all requests to the network, signals included
  * @param verifiedValues values compared with the reference, those of warming up included
  */
 record DemoReport(
@@ -31,6 +32,7 @@ record DemoReport(
     long remoteBytes,
     long copiedBytes,
     long signals,
+    long postedBytes,
     long verifiedValues) {
 
   String text() {
@@ -57,6 +59,11 @@ record DemoReport(
         remoteBytes / (double) perRank(1),
         copiedBytes / (double) perRank(1),
         signals / (double) perRank(1));
+    if (postedBytes > 0) {
+      text.format(
+          "posted to the network per rank and round: %,.0f bytes, signals included%n",
+          postedBytes / (double) perRank(1));
+    }
     boolean fast = bandwidth() >= 1e9;
     text.format(
         fast
@@ -105,6 +112,7 @@ record DemoReport(
     members.put("remoteBytes", remoteBytes);
     members.put("copiedBytes", copiedBytes);
     members.put("signals", signals);
+    members.put("postedBytes", postedBytes);
     members.put("bytesPerSecond", bandwidth());
     members.put("verifiedValues", verifiedValues);
     return Json.of(members);

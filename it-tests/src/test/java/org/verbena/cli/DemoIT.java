@@ -55,6 +55,7 @@ class DemoIT {
     assertThat(seen)
         .anyMatch(line -> line.startsWith("[0] 4 ranks over mixed: 16 tokens of 1024 values"))
         .anyMatch(line -> line.startsWith("[0] verified: ") && line.endsWith("none wrong"))
+        .anyMatch(line -> line.startsWith("[0] posted to the network per rank and round: "))
         .contains("[0] 0 -> 1  shared memory");
     Node first = cluster.node(1);
     Node last = cluster.node(3);

@@ -147,7 +147,6 @@ class RdmaIT {
     }
   }
 
-  @Tag("long")
   @Test
   void aSteadyRoundAllocatesNothing() {
     assertThat(cluster.node(3).<Long>call(LONG, () -> Hosts.runTests(DeviceAllocation.class)))
