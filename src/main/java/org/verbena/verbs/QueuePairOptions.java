@@ -14,7 +14,8 @@ package org.verbena.verbs;
  *     the InfiniBand specification, 1 to 31 and 0 for 655 ms; 12 is 0.64 ms
  * @param timeout what is waited for an acknowledgement: 4.096 µs times 2^timeout, 0 for ever, at
  *     most 31
- * @param retryCount retries before the connection is given up, 0 to 7
+ * @param retryCount retries before the connection is given up, 0 to 7; some devices, such as rxe,
+ *     take 7 for ever, as if it were an RNR retry
  * @param rnrRetry retries against an empty receive queue, 0 to 6; 7 is for ever
  * @param traffic how the network treats what is sent
  * @param pkeyIndex the partition, by its place in the port's table
@@ -37,7 +38,7 @@ public record QueuePairOptions(
     boolean atomicWrite) {
   /** 128 sends and receives, one piece each, no inline, 16 reads, finite retries. */
   public static final QueuePairOptions DEFAULTS =
-      new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 7, 6, Traffic.DEFAULTS, 0, false);
+      new QueuePairOptions(128, 128, 1, 1, 0, 16, 12, 14, 6, 6, Traffic.DEFAULTS, 0, false);
 
   public QueuePairOptions {
     Range.require("send depth", sendDepth, 1, Integer.MAX_VALUE);

@@ -93,7 +93,7 @@ class QueuePairTest {
     assertThat(ibv_qp_attr.sq_psn(rts.attributes())).isEqualTo(pair.endpoint().packetSequence());
     assertThat(ibv_qp_attr.max_rd_atomic(rts.attributes())).isEqualTo((byte) 4);
     assertThat(ibv_qp_attr.timeout(rts.attributes())).isEqualTo((byte) 14);
-    assertThat(ibv_qp_attr.retry_cnt(rts.attributes())).isEqualTo((byte) 7);
+    assertThat(ibv_qp_attr.retry_cnt(rts.attributes())).isEqualTo((byte) 6);
     assertThat(ibv_qp_attr.rnr_retry(rts.attributes())).isEqualTo((byte) 6);
     assertThat(pair.state()).isEqualTo(QueuePairState.RTS);
     assertThat(pair.queryState()).isEqualTo(QueuePairState.RTS);

@@ -19,7 +19,7 @@ import org.verbena.verbs.Traffic;
  * <ul>
  *   <li>{@code device} (the best), {@code port} (the best), {@code gid-index} (by content): see
  *       {@link PathSelector}
- *   <li>{@code sl} (0), {@code tc} (0), {@code timeout} (14), {@code retry-count} (7), {@code
+ *   <li>{@code sl} (0), {@code tc} (0), {@code timeout} (14), {@code retry-count} (6), {@code
  *       rnr-retry} (6): see {@link QueuePairOptions}
  *   <li>{@code queue-depth} (128): requests that may be under way on a queue pair
  *   <li>{@code inline} (64): bytes of a signal that travel inside its request
@@ -203,7 +203,7 @@ public record RdmaSettings(
       return this;
     }
 
-    /** Retries before a peer is given up, 0 to 7. */
+    /** Retries before a peer is given up, 0 to 6; 7 is for ever on some devices. */
     public Builder retryCount(int count) {
       retryCount = count;
       return this;
