@@ -624,17 +624,13 @@ public final class Exchange implements AutoCloseable {
   private PeerException failed(String operation, long epoch, PeerException e) {
     transport.fail(e.peer());
     PeerException told = e;
-    if (e.bytes() > 0) {
+    String message = String.valueOf(e.getMessage());
+    if (e.bytes() > 0 || !message.contains(" of epoch ")) {
+      String where = e.bytes() > 0 ? layout.describe(e.offset(), e.bytes()) + ": " : "";
       told =
           new PeerException(
               e.peer(),
-              "rank %d: %s of epoch %d: %s: %s"
-                  .formatted(
-                      rank(),
-                      operation,
-                      epoch,
-                      layout.describe(e.offset(), e.bytes()),
-                      e.getMessage()));
+              "rank %d: %s of epoch %d: %s%s".formatted(rank(), operation, epoch, where, message));
       told.initCause(e);
     }
     failure = told;
