@@ -39,9 +39,14 @@ public final class SyncBenchmark {
     this.chunkBytes = chunkBytes;
   }
 
-  /** Arguments: {@code chain} or {@code tree}, slots, KiB of a chunk. */
+  /** Arguments: {@code star}, {@code chain} or {@code tree}, slots, KiB of a chunk. */
   public static void main(String[] args) throws Exception {
-    Route route = args[0].equals("tree") ? Route.tree(RANKS) : Route.chain(RANKS);
+    Route route =
+        switch (args[0]) {
+          case "star" -> Route.star(RANKS);
+          case "tree" -> Route.tree(RANKS);
+          default -> Route.chain(RANKS);
+        };
     int slots = Integer.parseInt(args[1]);
     int kib = Integer.parseInt(args[2]);
     try (Arena arena = Arena.ofShared()) {

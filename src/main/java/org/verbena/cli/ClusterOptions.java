@@ -23,6 +23,16 @@ final class ClusterOptions {
       description = "How many nodes of the cluster to use (default: ${DEFAULT-VALUE}).")
   private int nodes;
 
+  /** Whether the ranks run on the nodes of the cluster. */
+  boolean isChosen() {
+    return cluster;
+  }
+
+  /** How many ranks there are unless told: so many on this host, or one on each node. */
+  int ranks(int here) {
+    return cluster ? nodes : here;
+  }
+
   /** On how many hosts these ranks are. */
   int hosts(int ranks) {
     return cluster ? Math.min(nodes, ranks) : 1;
@@ -40,6 +50,16 @@ final class ClusterOptions {
    */
   int start(CommandSpec spec, int ranks, List<String> arguments, String... files)
       throws IOException, InterruptedException {
+    return start(spec, ranks, arguments, hosts(ranks), List.of(files));
+  }
+
+  /**
+   * Starts a command of this build once per rank, and waits for all.
+   *
+   * @param copies how many nodes, from that of rank 0 on, get a copy of the files
+   */
+  int start(CommandSpec spec, int ranks, List<String> arguments, int copies, List<String> files)
+      throws IOException, InterruptedException {
     if (!cluster) {
       return RankJob.start(ranks, arguments);
     }
@@ -47,7 +67,9 @@ final class ClusterOptions {
       throw new ParameterException(spec.commandLine(), "--nodes is " + nodes + ", give 1 or more.");
     }
     List<String> words = new ArrayList<>(List.of("run", "" + hosts(ranks), "" + ranks));
-    words.add(String.join(":", files));
+    words.add("" + copies);
+    words.add("" + files.size());
+    words.addAll(files);
     words.addAll(arguments);
     return ClusterProcess.run(spec, words);
   }

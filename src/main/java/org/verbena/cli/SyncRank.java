@@ -1,5 +1,7 @@
 package org.verbena.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -7,6 +9,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bootstrap.Group;
 import org.verbena.collective.Collective;
@@ -25,6 +28,7 @@ final class SyncRank {
   private static final long PROGRESS_NANOS = 200_000_000;
 
   private final Group group;
+  private final String way;
   private final Route route;
   private final List<Path> files;
   private final @Nullable Path folder;
@@ -37,14 +41,20 @@ final class SyncRank {
   SyncRank(
       Group group,
       TransportProvider provider,
-      Route route,
+      String way,
       List<Path> files,
       @Nullable Path folder,
       int chunkBytes,
       Duration timeout) {
     this.group = group;
     this.provider = provider;
-    this.route = route;
+    this.way = way;
+    this.route =
+        switch (way) {
+          case "star" -> Route.star(group.size());
+          case "tree" -> Route.tree(group.size());
+          default -> Route.chain(group.size());
+        };
     this.files = files;
     this.folder = folder;
     this.chunkBytes = chunkBytes;
@@ -62,7 +72,7 @@ final class SyncRank {
         SyncReport report =
             source.isEmpty() ? receive(collective) : send(collective, source.getFirst());
         double seconds = (System.nanoTime() - start) / 1e9;
-        print(report, seconds);
+        print(report, seconds, paths(collective));
       }
     } finally {
       for (FileSource each : source) {
@@ -112,7 +122,18 @@ final class SyncRank {
     }
   }
 
-  private void print(SyncReport report, double seconds) throws IOException {
+  /** How each rank reaches those that it passes the files on to, line by line. */
+  private String paths(Collective collective) {
+    StringBuilder mine = new StringBuilder();
+    for (int child : route.children(group.rank())) {
+      mine.append("%d -> %d  %s%n".formatted(group.rank(), child, collective.path(child)));
+    }
+    return group.allGather("paths", mine.toString().getBytes(UTF_8)).stream()
+        .map(lines -> new String(lines, UTF_8))
+        .collect(Collectors.joining());
+  }
+
+  private void print(SyncReport report, double seconds, String paths) throws IOException {
     byte[] mine =
         ByteBuffer.allocate(3 * Long.BYTES)
             .putLong(report.bytes())
@@ -129,14 +150,17 @@ final class SyncRank {
     }
     if (group.rank() == 0) {
       System.out.printf(
-          "%d files, %,d bytes to %d ranks over %s in a %s: %.2f s, %.2f GB/s to each%n",
+          "%d file%s, %,d bytes to %d rank%s over %s in a %s: %.2f s, %.3f GB/s to each%n",
           files.size(),
+          files.size() == 1 ? "" : "s",
           report.bytes(),
           group.size() - 1,
+          group.size() == 2 ? "" : "s",
           provider.name(),
-          route.fanOut() == 1 ? "chain" : "tree",
+          way,
           seconds,
           report.bytes() / seconds / 1e9);
+      System.out.print(paths);
       System.out.printf(
           "checksum %08x on all ranks, %d chunks sent again%n", report.checksum(), repeated);
     }

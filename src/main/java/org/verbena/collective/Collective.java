@@ -1,6 +1,7 @@
 package org.verbena.collective;
 
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bootstrap.Group;
 import org.verbena.layout.CollectiveLayout;
@@ -104,6 +105,11 @@ public final class Collective implements AutoCloseable {
   /** How many ranks there are. */
   public int size() {
     return senders.length;
+  }
+
+  /** How this rank reaches another one, in words. */
+  public String path(int peer) {
+    return port.transport().path(Objects.checkIndex(peer, size()));
   }
 
   /** Where everything is in the window. */

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
@@ -97,9 +98,14 @@ public final class FileSource implements ParameterSource, AutoCloseable {
   }
 
   @Override
-  public void verify() throws IOException {
+  public void verify(int checksum) throws IOException {
     for (Opened file : files) {
-      Map<String, Object> now = state(file.path);
+      Map<String, Object> now;
+      try {
+        now = state(file.path);
+      } catch (NoSuchFileException e) {
+        throw new IOException(file.path + " was removed while it was sent", e);
+      }
       if (!now.equals(file.state)) {
         throw new IOException(
             "%s changed while it was sent: it was %s, it is %s"

@@ -4,16 +4,20 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.zip.CRC32C;
 
 /**
  * Parameters in memory: a source, or a target into which the same names and sizes are received;
- * what was received can be a source in turn. A source must not be changed while it is sent: memory
- * cannot tell.
+ * what was received can be a source in turn. A source must not be changed while it is sent; if in
+ * the end it is not what was sent, the sync is given up. Nor may a file that is mapped be cut.
  *
  * <p>Add all parameters, in the same order on all ranks, before the first sync. One thread at a
  * time.
  */
 public final class MemoryParameters implements ParameterSource, ParameterTarget {
+  /** What is checked at once. */
+  private static final long CHECKED_BYTES = 64 << 20;
+
   private final List<Parameter> parameters = new ArrayList<>();
   private final List<MemorySegment> segments = new ArrayList<>();
   private boolean whole = true;
@@ -47,7 +51,20 @@ public final class MemoryParameters implements ParameterSource, ParameterTarget 
   }
 
   @Override
-  public void verify() {}
+  public void verify(int checksum) throws IOException {
+    CRC32C now = new CRC32C();
+    for (MemorySegment segment : segments) {
+      for (long at = 0; at < segment.byteSize(); at += CHECKED_BYTES) {
+        long bytes = Math.min(CHECKED_BYTES, segment.byteSize() - at);
+        now.update(segment.asSlice(at, bytes).asByteBuffer());
+      }
+    }
+    if ((int) now.getValue() != checksum) {
+      throw new IOException(
+          "the memory changed while it was sent: it had checksum %08x, it has %08x"
+              .formatted(checksum, (int) now.getValue()));
+    }
+  }
 
   @Override
   public void begin(List<Parameter> coming) throws IOException {

@@ -26,7 +26,8 @@ public interface ParameterSource {
   /**
    * Called after the last read.
    *
+   * @param checksum the CRC32C of all that was read, one parameter behind the other
    * @throws IOException if what was read may be of different times, as it has changed meanwhile
    */
-  void verify() throws IOException;
+  void verify(int checksum) throws IOException;
 }

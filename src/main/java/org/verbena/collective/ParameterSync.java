@@ -78,7 +78,7 @@ public final class ParameterSync {
         await(route, patience, rank, SyncWord.COMMITTED);
       }
       return new SyncReport(reading.total(), reading.checksum(), 0);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | InternalError e) {
       throw givenUp(route, e);
     }
   }
@@ -109,7 +109,7 @@ public final class ParameterSync {
       writing.commit();
       tell(route.source(), SyncWord.COMMITTED);
       return new SyncReport(writing.total(), writing.checksum(), relay.repeated());
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | InternalError e) {
       writing.abort();
       throw givenUp(route, e);
     }
@@ -175,8 +175,11 @@ public final class ParameterSync {
     return new String(text, StandardCharsets.UTF_8);
   }
 
-  /** Ends the sync on all ranks, unless they know already. */
-  private RuntimeException givenUp(Route route, Exception e) {
+  /**
+   * Ends the sync on all ranks, unless they know already. An {@link InternalError} is what Java
+   * makes of an access to a part of a mapped file that is not there any more.
+   */
+  private RuntimeException givenUp(Route route, Throwable e) {
     if (e instanceof SyncException known) {
       return port.failed(known);
     }
@@ -184,6 +187,9 @@ public final class ParameterSync {
       return (RuntimeException) e;
     }
     String reason = e.getMessage() == null ? e.toString() : e.getMessage();
+    if (e instanceof InternalError) {
+      reason = "a mapped file was cut, or its disk failed: " + reason;
+    }
     tellReason(route, reason);
     if (e instanceof RuntimeException known) {
       return port.failed(known);

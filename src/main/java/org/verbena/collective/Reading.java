@@ -82,7 +82,7 @@ final class Reading {
       fillPart(chunk, number);
       return false;
     }
-    source.verify();
+    source.verify(checksum);
     MemorySegment memory = chunk.memory();
     memory.set(ValueLayout.JAVA_LONG, ChunkLayout.HEADER_BYTES, total);
     memory.set(ValueLayout.JAVA_LONG, ChunkLayout.HEADER_BYTES + 8, checksum);

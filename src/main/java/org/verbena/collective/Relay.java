@@ -9,6 +9,9 @@ import org.verbena.transport.Transport;
  * How chunks pass through a rank: one after the other into its slots, from there to its children,
  * and when all children have it, the slot is free for another. Chunks are numbered from 0; number n
  * is in slot n mod slots, on every rank.
+ *
+ * <p>A rank that passes nothing on, and whose parent is direct, takes chunks out of the parent's
+ * slots, where they stay until it has accepted them; so they are copied once less.
  */
 final class Relay {
   private final Port port;
@@ -19,6 +22,12 @@ final class Relay {
   private final int[] children;
   private final long[] syncs;
   private final Chunk[] chunks;
+
+  /** Whether chunks are taken out of the parent's slots. */
+  private final boolean inPlace;
+
+  /** By child: whether it takes chunks out of this rank's slots. */
+  private final boolean[] taking;
 
   /** The chunk that is taken next. */
   private long next;
@@ -47,9 +56,15 @@ final class Relay {
     this.parent = route.parent(port.rank());
     this.children = route.children(port.rank());
     this.syncs = syncs;
+    inPlace = parent >= 0 && isTaking(route, port.rank(), parent);
+    MemorySegment memory = inPlace ? transport.stage(parent) : transport.window();
     chunks = new Chunk[layout.shape().slots()];
     for (int slot = 0; slot < chunks.length; slot++) {
-      chunks[slot] = new Chunk(transport.window(), layout.slot(slot), layout.shape().bytes());
+      chunks[slot] = new Chunk(memory, layout.slot(slot), layout.shape().bytes());
+    }
+    taking = new boolean[children.length];
+    for (int child = 0; child < children.length; child++) {
+      taking[child] = isTaking(route, children[child], children[child]);
     }
     sent = new long[children.length];
     accepted = new long[children.length];
@@ -59,6 +74,11 @@ final class Relay {
       request(slot, 0);
     }
     port.startWait("parameter sync", next);
+  }
+
+  /** Whether a rank takes chunks out of its parent's slots; {@code peer} is the other of the two. */
+  private boolean isTaking(Route route, int rank, int peer) {
+    return route.children(rank).length == 0 && transport.isDirect(peer);
   }
 
   /** The chunk to be taken next. */
@@ -124,7 +144,7 @@ final class Relay {
     if (SyncWord.attempt(word, syncs[parent], next) != attempt) {
       return false;
     }
-    if (move == Move.READ && !isRead()) {
+    if (move == Move.READ && !inPlace && !isRead()) {
       return false;
     }
     if (chunk().isWhole(next)) {
@@ -207,7 +227,7 @@ final class Relay {
     int peer = children[child];
     int slot = slot(number);
     long offset = layout.slot(slot);
-    if (move == Move.WRITE) {
+    if (move == Move.WRITE && !taking[child]) {
       long bytes = (long) ChunkLayout.HEADER_BYTES + chunks[slot].bytes();
       if (transport.isDirect(peer)) {
         MemorySegment.copy(chunks[slot].memory(), 0, transport.stage(peer), offset, bytes);

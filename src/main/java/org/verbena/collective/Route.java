@@ -39,6 +39,11 @@ public record Route(List<Integer> ranks, int fanOut, Move move) {
     return new Route(all(ranks), 2, Move.WRITE);
   }
 
+  /** From rank 0 to all ranks; on one host, where all of them take chunks out of its memory. */
+  public static Route star(int ranks) {
+    return new Route(all(ranks), Math.max(1, ranks - 1), Move.WRITE);
+  }
+
   /** One rank that comes late reads from another that has the parameters. */
   public static Route pull(int holder, int joiner) {
     return new Route(List.of(holder, joiner), 1, Move.READ);
@@ -64,8 +69,8 @@ public record Route(List<Integer> ranks, int fanOut, Move move) {
     return place == 0 ? -1 : ranks.get((place - 1) / fanOut);
   }
 
-  /** The ranks to which this one passes them on. */
-  int[] children(int rank) {
+  /** The ranks to which one of the route passes them on; none if it is the end. */
+  public int[] children(int rank) {
     long first = (long) ranks.indexOf(rank) * fanOut + 1;
     int end = (int) Math.min(ranks.size(), first + fanOut);
     return IntStream.range((int) Math.min(ranks.size(), first), end).map(ranks::get).toArray();

@@ -114,6 +114,7 @@ class SyncTest {
     }
     assertThat(allLines())
         .anyMatch(line -> line.startsWith("[0] 2 files, 3,000,001 bytes to 3 ranks over shm"))
+        .contains("[0] 0 -> 1  shared memory")
         .anyMatch(line -> line.contains("on all ranks, 0 chunks sent again"))
         .anyMatch(line -> line.contains("progress: 3,000,001 of 3,000,001 bytes, 100 %"));
   }
@@ -173,6 +174,7 @@ class SyncTest {
             file + " " + other,
             sparse.toString(),
             "--to=" + folder + " " + sparse,
+            "--to=" + folder.resolve("none") + " " + file,
             "--to=" + file + " " + file)) {
       int code = new CommandLine(new SyncCommand()).execute(arguments.split(" ", -1));
       assertThat(code).as(arguments).isEqualTo(ExitCode.USAGE);

@@ -1,5 +1,8 @@
 package org.verbena.collective;
 
+import static java.nio.channels.FileChannel.MapMode.READ_WRITE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -7,6 +10,8 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -177,10 +182,11 @@ abstract class SyncContract extends Moves {
 
   private void runDamaged(int rank, LongPredicate which, Move move, DamagedPart part)
       throws Exception {
-    Route route = new Route(List.of(0, 1, 2), 1, move);
+    // The last rank may take chunks where the one before it has them: that one writes nothing.
+    Route route = new Route(List.of(0, 1, 2, 3), 1, move);
     DamagingProvider damaging = new DamagingProvider(provider(), rank, which);
     Ranks.run(
-        3,
+        4,
         group -> {
           try (Collective collective = open(group, damaging, sync());
               Arena arena = Arena.ofShared()) {
@@ -270,7 +276,7 @@ abstract class SyncContract extends Moves {
     }
 
     @Override
-    public void verify() throws IOException {
+    public void verify(int checksum) throws IOException {
       at("verify");
     }
 
@@ -477,6 +483,7 @@ abstract class SyncContract extends Moves {
     "cut, was cut while it was sent",
     "changed, changed while it was sent",
     "replaced, changed while it was sent",
+    "removed, was removed while it was sent",
     "closed, ClosedChannelException"
   })
   void aFileThatChangesUnderWayIsReportedAndNowhereKept(String fault, String reason)
@@ -534,11 +541,141 @@ abstract class SyncContract extends Moves {
           Files.delete(file);
           Files.write(file, bytes);
         }
+        case "removed" -> Files.delete(file);
         default -> source.close();
       }
     } catch (IOException e) {
       throw new AssertionError(e);
     }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "changed, the memory changed while it was sent",
+    "closed, Already closed",
+    "cut, a mapped file was cut"
+  })
+  void memoryThatChangesUnderWayIsReportedAndNoTargetIsWhole(String fault, String reason)
+      throws Exception {
+    Path file = Files.write(folder.resolve("mapped"), new byte[200 * CHUNK]);
+    run(
+        3,
+        sync(),
+        (group, collective) -> {
+          Arena mapping = Arena.ofShared();
+          try (FileChannel channel = FileChannel.open(file, READ, WRITE);
+              Arena arena = Arena.ofShared()) {
+            boolean source = group.rank() == 0;
+            MemorySegment memory =
+                source
+                    ? channel.map(READ_WRITE, 0, channel.size(), mapping)
+                    : arena.allocate(channel.size());
+            MemoryParameters parameters = new MemoryParameters().add("mapped", memory);
+            SyncProgress progress =
+                (bytes, total) -> {
+                  if (source && bytes == 10L * CHUNK) {
+                    disturb(fault, memory, channel, mapping);
+                  }
+                };
+            assertThatThrownBy(() -> take(collective, parameters, Route.chain(3), progress))
+                .isInstanceOfAny(SyncException.class, IllegalStateException.class)
+                .hasMessageContaining(reason)
+                .satisfies(
+                    e -> {
+                      if (!source) {
+                        assertThat(e).hasMessageContaining("given up by rank 0");
+                      }
+                    });
+            assertThat(parameters.isWhole()).isEqualTo(source);
+          } finally {
+            if (mapping.scope().isAlive()) {
+              mapping.close();
+            }
+          }
+        });
+  }
+
+  private static void disturb(
+      String fault, MemorySegment memory, FileChannel channel, Arena mapping) {
+    try {
+      switch (fault) {
+        case "changed" -> memory.set(ValueLayout.JAVA_BYTE, 3L * CHUNK, (byte) 1);
+        case "closed" -> mapping.close();
+        default -> channel.truncate(20L * CHUNK);
+      }
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** More than 32 bits can count; sent without memory for all of it. */
+  @Test
+  void aParameterMayHaveMoreThanFourGibibytes() throws Exception {
+    long bytes = (5L << 30) + 3;
+    int chunk = 4 << 20;
+    run(
+        2,
+        CollectiveConfig.builder().sync(2, chunk),
+        (group, collective) -> {
+          Numbered numbered = new Numbered(bytes);
+          SyncReport report =
+              group.rank() == 0
+                  ? collective.sync().send(numbered, Route.chain(2), SyncProgress.NONE)
+                  : collective.sync().receive(numbered, Route.chain(2), SyncProgress.NONE);
+          assertThat(report.bytes()).isEqualTo(bytes);
+          assertThat(numbered.next).isEqualTo(bytes);
+        });
+  }
+
+  /** One parameter, in which each chunk begins with its offset, as far as there is room. */
+  private static final class Numbered implements ParameterSource, ParameterTarget {
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+
+    private final long size;
+    private long next;
+
+    Numbered(long size) {
+      this.size = size;
+    }
+
+    @Override
+    public List<Parameter> parameters() {
+      return List.of(new Parameter("numbered", size));
+    }
+
+    @Override
+    public void read(int parameter, long offset, MemorySegment to, long at, int bytes) {
+      if (bytes >= Long.BYTES) {
+        to.set(LONG, at, offset);
+      }
+      next = offset + bytes;
+    }
+
+    @Override
+    public void verify(int checksum) {}
+
+    @Override
+    public void begin(List<Parameter> parameters) {
+      assertThat(parameters).isEqualTo(parameters());
+    }
+
+    @Override
+    public void write(int parameter, long offset, MemorySegment from, long at, int bytes) {
+      assertThat(offset).isEqualTo(next);
+      if (bytes >= Long.BYTES) {
+        assertThat(from.get(LONG, at)).isEqualTo(offset);
+      }
+      next = offset + bytes;
+    }
+
+    @Override
+    public void finish(int checksum) {}
+
+    @Override
+    public void commit() {}
+
+    @Override
+    public void abort() {}
   }
 
   @Test

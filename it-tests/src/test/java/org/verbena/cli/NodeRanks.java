@@ -42,12 +42,13 @@ public final class NodeRanks implements AutoCloseable {
    * Runs a command of this build as the ranks of a group, prints what they print and returns the
    * exit code.
    *
-   * @param files what each node gets a copy of; what ranks have written into a folder among them is
-   *     copied back
+   * @param copies how many nodes get a copy of the files
+   * @param files what ranks have written into a folder among them is copied back
    */
-  public static int run(List<Node> nodes, int ranks, List<Path> files, List<String> command)
+  public static int run(
+      List<Node> nodes, int ranks, int copies, List<Path> files, List<String> command)
       throws IOException, InterruptedException {
-    files.forEach(file -> nodes.forEach(node -> node.put(file)));
+    files.forEach(file -> nodes.subList(0, copies).forEach(node -> node.put(file)));
     RankOutput output = new RankOutput();
     RankProcesses.End end;
     try (NodeRanks all = start(nodes, ranks, command, output)) {

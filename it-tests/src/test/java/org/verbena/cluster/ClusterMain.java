@@ -4,17 +4,12 @@ import com.github.dockerjava.api.DockerClient;
 import com.github.dockerjava.api.async.ResultCallback;
 import com.github.dockerjava.api.model.Frame;
 import com.github.dockerjava.api.model.StreamType;
-import java.io.Console;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.verbena.cli.NodeRanks;
 
@@ -23,8 +18,6 @@ import org.verbena.cli.NodeRanks;
  * taken down; there is one per checkout.
  */
 final class ClusterMain {
-  private static final int RENDEZVOUS_PORT = 29600;
-
   private final Build build = Build.current();
   private final String id =
       "people-%08x".formatted(build.home().toAbsolutePath().toString().hashCode());
@@ -40,8 +33,6 @@ final class ClusterMain {
         case "up" -> main.up(Integer.parseInt(args[1]));
         case "status" -> main.status();
         case "exec" -> exitCode = main.exec(args[1], Arrays.copyOfRange(args, 2, args.length));
-        case "put" -> main.put(args[1], Arrays.copyOfRange(args, 2, args.length));
-        case "ranks" -> exitCode = main.ranks(Arrays.copyOfRange(args, 1, args.length));
         case "run" -> exitCode = main.run(args);
         case "logs" -> main.logs();
         case "down" -> main.down();
@@ -72,7 +63,10 @@ final class ClusterMain {
     return cluster;
   }
 
-  /** Runs a command of this build as ranks: nodes, ranks, the files they need, and its line. */
+  /**
+   * Runs a command of this build as ranks. After its name: how many nodes and ranks, how many nodes
+   * get a copy of the files, how many files and which, and the line of the command.
+   */
   private int run(String... args) {
     if (find().isEmpty()) {
       // However this process ends: a cluster that was brought up for the command goes with it.
@@ -81,11 +75,15 @@ final class ClusterMain {
     }
     int size = Integer.parseInt(args[1]);
     List<Node> nodes = broughtUp(size).nodes().subList(0, size);
-    List<Path> files =
-        args[3].isEmpty() ? List.of() : Stream.of(args[3].split(":")).map(Path::of).toList();
-    List<String> command = List.of(args).subList(4, args.length);
+    int command = 5 + Integer.parseInt(args[4]);
+    List<Path> files = Stream.of(args).limit(command).skip(5).map(Path::of).toList();
     try {
-      return NodeRanks.run(nodes, Integer.parseInt(args[2]), files, command);
+      return NodeRanks.run(
+          nodes,
+          Integer.parseInt(args[2]),
+          Integer.parseInt(args[3]),
+          files,
+          List.of(args).subList(command, args.length));
     } catch (IOException e) {
       throw new ClusterException("run: " + e.getMessage(), e);
     } catch (InterruptedException e) {
@@ -115,74 +113,6 @@ final class ClusterMain {
                         "There is no %s: the nodes are node1 to node%d"
                             .formatted(name, cluster.nodes().size())));
     return attach(cluster.engine().client(), node.container(), command);
-  }
-
-  /** Copies files into a folder of the first node. */
-  private void put(String folder, String... files) {
-    Cluster cluster = running();
-    Node node = cluster.node(1);
-    node.exec("mkdir", "-p", folder).orThrow();
-    for (String file : files) {
-      cluster
-          .engine()
-          .client()
-          .copyArchiveToContainerCmd(node.container())
-          .withHostResource(file)
-          .withRemotePath(folder)
-          .exec();
-    }
-  }
-
-  /** Runs a command on all nodes as the ranks of a group, with this build; 0 if all end well. */
-  private int ranks(String... command) {
-    Cluster cluster = running();
-    cluster.refresh();
-    String job = UUID.randomUUID().toString();
-    String secret = UUID.randomUUID().toString();
-    List<CompletableFuture<Integer>> ranks = new ArrayList<>();
-    for (Node node : cluster.nodes()) {
-      int rank = ranks.size();
-      List<String> environment =
-          List.of(
-              "VERBENA_RANK=" + rank,
-              "VERBENA_SIZE=" + cluster.nodes().size(),
-              "VERBENA_JOB=" + job,
-              "VERBENA_SECRET=" + secret,
-              "VERBENA_RENDEZVOUS=node1:" + RENDEZVOUS_PORT,
-              "VERBENA_JAVA_OPTIONS=" + String.join(" ", node.javaOptions()));
-      DockerClient client = cluster.engine().client();
-      ranks.add(
-          CompletableFuture.supplyAsync(
-              () -> rank(client, node.container(), rank, environment, command),
-              Thread::startVirtualThread));
-    }
-    return ranks.stream().mapToInt(CompletableFuture::join).max().orElse(0);
-  }
-
-  private static int rank(
-      DockerClient client,
-      String container,
-      int rank,
-      List<String> environment,
-      String... command) {
-    String exec =
-        client
-            .execCreateCmd(container)
-            .withAttachStdout(true)
-            .withAttachStderr(true)
-            .withEnv(environment)
-            .withCmd(command)
-            .exec()
-            .getId();
-    try (RankLines output = new RankLines(rank)) {
-      client.execStartCmd(exec).exec(output).awaitCompletion();
-      return Math.toIntExact(client.inspectExecCmd(exec).exec().getExitCodeLong());
-    } catch (IOException e) {
-      throw new ClusterException("rank " + rank + ": " + e.getMessage(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new ClusterException("rank " + rank + ": interrupted", e);
-    }
   }
 
   private void logs() {
@@ -277,50 +207,6 @@ final class ClusterMain {
       PrintStream stream = frame.getStreamType() == StreamType.STDERR ? System.err : System.out;
       stream.writeBytes(frame.getPayload());
       stream.flush();
-    }
-  }
-
-  /**
-   * Prints what a rank writes, line by line; standard error with its number, and its progress to
-   * terminals only.
-   */
-  private static final class RankLines extends ResultCallback.Adapter<Frame> {
-    private static final String PROGRESS = "progress: ";
-    private static final String NOISE = "WARNING: Using incubator modules";
-
-    private final int rank;
-    private final StringBuilder out = new StringBuilder();
-    private final StringBuilder err = new StringBuilder();
-
-    RankLines(int rank) {
-      this.rank = rank;
-    }
-
-    @Override
-    public void onNext(Frame frame) {
-      boolean error = frame.getStreamType() == StreamType.STDERR;
-      StringBuilder text = error ? err : out;
-      text.append(new String(frame.getPayload(), StandardCharsets.UTF_8));
-      for (int end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
-        print(error, text.substring(0, end));
-        text.delete(0, end + 1);
-      }
-    }
-
-    @SuppressWarnings("SystemConsoleNull") // It may be: jdk.console decides.
-    private void print(boolean error, String line) {
-      if (line.startsWith(PROGRESS)) {
-        Console console = System.console();
-        if (console != null && console.isTerminal()) {
-          System.err.print("\r\033[K" + line.substring(PROGRESS.length()));
-        }
-      } else if (!line.startsWith(NOISE)) {
-        if (error) {
-          System.err.println("[" + rank + "] " + line);
-        } else {
-          System.out.println(line);
-        }
-      }
     }
   }
 }

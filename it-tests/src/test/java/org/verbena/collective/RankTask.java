@@ -142,7 +142,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
     }
 
     @Override
-    public void verify() {}
+    public void verify(int checksum) {}
 
     @Override
     public void begin(List<Parameter> parameters) {}
