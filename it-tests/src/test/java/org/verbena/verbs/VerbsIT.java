@@ -3,12 +3,14 @@ package org.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
@@ -408,9 +410,19 @@ class VerbsIT {
 
   @Test
   void closingUnderTrafficEndsItCleanly() {
+    closeUnderTraffic(10);
+  }
+
+  @Test
+  @Tag("long")
+  void closingUnderTrafficTwoHundredTimesEndsItCleanly() {
+    closeUnderTraffic(200);
+  }
+
+  private void closeUnderTraffic(int rounds) {
     both(
         () -> {
-          for (int round = 0; round < 10; round++) {
+          for (int round = 0; round < rounds; round++) {
             try (End end = new End(OPTIONS, 4096).accept(PORT + 5)) {
               end.meet();
             }
@@ -418,7 +430,7 @@ class VerbsIT {
           return true;
         },
         () -> {
-          for (int round = 0; round < 10; round++) {
+          for (int round = 0; round < rounds; round++) {
             try (End end = new End(OPTIONS, 4096).connect("node1", PORT + 5)) {
               closeUnderTraffic(end);
               end.meet();
@@ -537,6 +549,144 @@ class VerbsIT {
                         return end.domain
                             .allocate(4096, Access.LOCAL_WRITE, Access.RELAXED_ORDERING)
                             .allows(Access.RELAXED_ORDERING);
+                      }
+                    }))
+        .isTrue();
+  }
+
+  @Test
+  void packetNumbersGoOnBehindTheLast() {
+    assertThat(
+            cluster
+                .node(1)
+                .<Boolean>call(
+                    () -> {
+                      try (End near = new End(OPTIONS, 1 << 16);
+                          End far = new End(OPTIONS, 1 << 16)) {
+                        Endpoint last = withSequence(near.pair.endpoint(), 0xff_ffff);
+                        far.pair.connect(last);
+                        near.pair.initialize();
+                        near.pair.readyToReceive(far.pair.endpoint());
+                        near.pair.modify(
+                            QueuePairState.RTS,
+                            new QueuePairAttributes()
+                                .timeout(14)
+                                .retryCount(7)
+                                .rnrRetry(6)
+                                .sendSequence(last.packetSequence())
+                                .initiatorReads(1));
+                        near.region.memory().fill((byte) 7);
+                        near.run(
+                            near.pair
+                                .sendRequests(1, 1)
+                                .write(far.region.remote(), 0)
+                                .from(near.region, 0, 1 << 16)
+                                .signaled());
+                        return far.region.memory().mismatch(near.region.memory()) == -1;
+                      }
+                    }))
+        .isTrue();
+  }
+
+  private static Endpoint withSequence(Endpoint end, int sequence) {
+    return new Endpoint(
+        end.queuePair(), sequence, end.gid(), end.gidType(), end.lid(), end.mtu(), end.readDepth());
+  }
+
+  @Test
+  void unlikeMtusMeetAtTheSmaller() {
+    cluster.node(2).exec("ip", "link", "set", "eth0", "mtu", "9000").orThrow();
+    try {
+      both(
+          () -> {
+            try (End end = new End(OPTIONS, 1 << 16).accept(PORT + 9)) {
+              assertThat(end.path.port().activeMtu()).isEqualTo(Mtu.MTU_1024);
+              return writeAll(end);
+            }
+          },
+          () -> {
+            try (End end = new End(OPTIONS, 1 << 16).connect("node1", PORT + 9)) {
+              assertThat(end.path.port().activeMtu()).isEqualTo(Mtu.MTU_4096);
+              return writeAll(end);
+            }
+          });
+    } finally {
+      cluster.node(2).exec("ip", "link", "set", "eth0", "mtu", "1500").orThrow();
+    }
+  }
+
+  /** Half a region goes to the peer and is read back into the other half. */
+  private static boolean writeAll(End end) throws IOException {
+    int half = 1 << 15;
+    end.region.memory().asSlice(0, half).fill((byte) 5);
+    end.meet();
+    SendRequests chain = end.pair.sendRequests(1, 1);
+    end.run(chain.write(end.remote(), half).from(end.region, 0, half).signaled());
+    end.meet();
+    boolean arrived =
+        end.region.memory().asSlice(half).mismatch(end.region.memory().asSlice(0, half)) == -1;
+    end.meet();
+    return arrived;
+  }
+
+  @Test
+  void addsAreDoneOnceEachWhilePacketsAreLost() {
+    int adds = 1000;
+    cluster.node(1).slow("loss", "5%");
+    try {
+      both(
+          () -> {
+            try (End end = new End(OPTIONS.withRetries(10, 7, 12, 6), 4096).accept(PORT + 10)) {
+              end.meet();
+              assertThat(end.get(0)).isEqualTo(adds);
+              return true;
+            }
+          },
+          () -> {
+            try (End end =
+                new End(OPTIONS.withRetries(10, 7, 12, 6), 4096).connect("node1", PORT + 10)) {
+              SendRequests chain =
+                  end.pair
+                      .sendRequests(1, 1)
+                      .fetchAndAdd(end.remote(), 0, 1, end.region, 8)
+                      .signaled();
+              for (int i = 0; i < adds; i++) {
+                end.run(chain);
+                assertThat(end.get(8)).isEqualTo(i);
+              }
+              end.meet();
+              return true;
+            }
+          });
+    } finally {
+      cluster.node(1).bringBack();
+    }
+  }
+
+  @Test
+  void childrenMayBeStartedWhileMemoryIsRegistered() {
+    assertThat(
+            cluster
+                .node(1)
+                .<Boolean>call(
+                    () -> {
+                      try (End near = new End(OPTIONS, 100);
+                          End far = new End(OPTIONS, 100)) {
+                        End.join(near, far);
+                        SendRequests chain =
+                            near.pair
+                                .sendRequests(1, 1)
+                                .write(far.region.remote(), 0)
+                                .from(near.region, 0, 8)
+                                .signaled();
+                        for (int i = 0; i < 20; i++) {
+                          Process child = new ProcessBuilder("true").start();
+                          near.set(0, i + 1);
+                          near.run(chain);
+                          assertThat(far.get(0)).isEqualTo(i + 1);
+                          assertThat(child.waitFor()).isZero();
+                        }
+                        return true;
                       }
                     }))
         .isTrue();
