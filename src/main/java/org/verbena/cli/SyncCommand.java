@@ -57,9 +57,7 @@ final class SyncCommand implements Callable<Integer> {
     @Option(names = "--tree", description = "Each rank passes on to two others.")
     private boolean tree;
 
-    @Option(
-        names = "--star",
-        description = "Rank 0 sends to all others (the default on one host).")
+    @Option(names = "--star", description = "Rank 0 sends to all others (the default on one host).")
     private boolean star;
   }
 

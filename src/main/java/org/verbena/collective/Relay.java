@@ -76,7 +76,9 @@ final class Relay {
     port.startWait("parameter sync", next);
   }
 
-  /** Whether a rank takes chunks out of its parent's slots; {@code peer} is the other of the two. */
+  /**
+   * Whether a rank takes chunks out of its parent's slots; {@code peer} is the other of the two.
+   */
   private boolean isTaking(Route route, int rank, int peer) {
     return route.children(rank).length == 0 && transport.isDirect(peer);
   }

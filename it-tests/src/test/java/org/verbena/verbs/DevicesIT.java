@@ -78,7 +78,7 @@ class DevicesIT {
                 .formatted(first)
             + "; mount --bind /dev/null /dev/infiniband/$file; verbena devices";
     ExecResult chosen = node.exec(DEADLINE, "unshare", "-m", "sh", "-ec", hidden);
-    assertThat(chosen.orThrow()).contains("would use: " + second).contains(first);
+    assertThat(chosen.orThrow().stdout()).contains("would use: " + second).contains(first);
     ExecResult refused = node.exec(DEADLINE, "unshare", "-m", "sh", "-ec", hidden + " -d " + first);
     assertThat(refused.exitCode()).isEqualTo(1);
     assertThat(refused.stderr()).contains(first, "ibv_open_device");
@@ -109,7 +109,7 @@ class DevicesIT {
                     .formatted(LIBRARY)
                 + " --hidden 64 --experts 8 --topk 2 --rounds 2; mv /tmp/libibverbs.so.1 "
                 + LIBRARY);
-    assertThat(result.orThrow()).contains("ended with 1", "none wrong");
+    assertThat(result.orThrow().stdout()).contains("ended with 1", "none wrong");
     assertThat(result.stderr()).contains("libibverbs.so.1", "apt-get install libibverbs1");
   }
 }
