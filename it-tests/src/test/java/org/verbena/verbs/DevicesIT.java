@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
@@ -13,6 +14,7 @@ import org.verbena.cluster.Node;
 
 /** A host with two devices, of which one cannot be used, and hosts that lack what verbs need. */
 @ClusterTest(nodes = 1)
+@Tag("long")
 class DevicesIT {
   private static final Duration DEADLINE = Duration.ofMinutes(2);
   private static final String LIBRARY = "/usr/lib/x86_64-linux-gnu/libibverbs.so.1";

@@ -466,6 +466,7 @@ class RdmaIT {
   }
 
   @Test
+  @Tag("long")
   void aKilledRankIsNamed() throws Exception {
     List<CompletableFuture<List<List<String>>>> running =
         new Hosts(cluster, 2, 1).start(group -> untilFailure(group, 1));
