@@ -5,37 +5,19 @@
  * cc -O2 -o write_lat write_lat.c -libverbs
  * write_lat DEVICE GID_INDEX BYTES ITERATIONS WARMUP [SERVER]      (without SERVER it is the server)
  */
+#include "reliable.h"
+
 #include <arpa/inet.h>
-#include <infiniband/verbs.h>
 #include <netdb.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TCP_PORT 18517
-#define PAGE 4096
-
-#define CHECK(ok, what)                                                                          \
-  do {                                                                                           \
-    if (!(ok)) {                                                                                 \
-      perror(what);                                                                              \
-      exit(1);                                                                                   \
-    }                                                                                            \
-  } while (0)
 
 struct end {
   union ibv_gid gid;
   uint64_t address;
   uint32_t rkey, queue_pair;
 };
-
-static long nanos(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 static int meet(const char *server) {
   if (server) {
@@ -58,42 +40,19 @@ static void exchange(int fd, const void *mine, void *theirs, size_t bytes) {
   CHECK(recv(fd, theirs, bytes, MSG_WAITALL) == (ssize_t)bytes, "read");
 }
 
-static int compare(const void *a, const void *b) {
-  long x = *(const long *)a, y = *(const long *)b;
-  return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv) {
   CHECK(argc >= 6, "usage: write_lat DEVICE GID_INDEX BYTES ITERATIONS WARMUP [SERVER]");
   int gid_index = atoi(argv[2]), bytes = atoi(argv[3]), warmup = atoi(argv[5]);
   int writes = atoi(argv[4]) + warmup, is_server = argc == 6;
 
-  int devices;
-  struct ibv_device **list = ibv_get_device_list(&devices);
-  struct ibv_context *context = NULL;
-  for (int i = 0; i < devices; i++)
-    if (!strcmp(ibv_get_device_name(list[i]), argv[1]))
-      context = ibv_open_device(list[i]);
-  CHECK(context, "ibv_open_device");
+  struct ibv_context *context = open_device(argv[1]);
   long half = (bytes + PAGE - 1L) / PAGE * PAGE;
   char *memory = aligned_alloc(PAGE, 2 * half);
-  memset(memory, 0, 2 * half);
   struct ibv_pd *pd = ibv_alloc_pd(context);
-  struct ibv_mr *mr =
-      ibv_reg_mr(pd, memory, 2 * half, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  struct ibv_mr *mr = register_memory(pd, memory, 2 * half);
   struct ibv_cq *cq = ibv_create_cq(context, 17, NULL, NULL, 0);
-  struct ibv_qp_init_attr init = {.send_cq = cq,
-                                  .recv_cq = cq,
-                                  .qp_type = IBV_QPT_RC,
-                                  .cap = {.max_send_wr = 16,
-                                          .max_recv_wr = 1,
-                                          .max_send_sge = 1,
-                                          .max_recv_sge = 1,
-                                          .max_inline_data = 220}};
-  struct ibv_qp *qp = ibv_create_qp(pd, &init);
-  CHECK(mr && cq && qp, "verbs");
-  struct ibv_port_attr port;
-  CHECK(ibv_query_port(context, 1, &port) == 0, "ibv_query_port");
+  CHECK(cq, "ibv_create_cq");
+  struct ibv_qp *qp = create_queue_pair(pd, cq, 220);
 
   struct end mine = {.address = (uint64_t)memory, .rkey = mr->rkey, .queue_pair = qp->qp_num};
   struct end theirs;
@@ -101,34 +60,7 @@ int main(int argc, char **argv) {
   int fd = meet(is_server ? NULL : argv[6]);
   exchange(fd, &mine, &theirs, sizeof mine);
 
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-                             .port_num = 1,
-                             .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-  CHECK(ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-        "INIT");
-  attr = (struct ibv_qp_attr){
-      .qp_state = IBV_QPS_RTR,
-      .path_mtu = port.active_mtu,
-      .dest_qp_num = theirs.queue_pair,
-      .max_dest_rd_atomic = 1,
-      .min_rnr_timer = 12,
-      .ah_attr = {.is_global = 1,
-                  .port_num = 1,
-                  .grh = {.dgid = theirs.gid, .sgid_index = gid_index, .hop_limit = 64}}};
-  CHECK(ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                          IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-        "RTR");
-  attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-                              .timeout = 14,
-                              .retry_cnt = 7,
-                              .rnr_retry = 6,
-                              .max_rd_atomic = 1};
-  CHECK(ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-        "RTS");
+  connect_queue_pair(qp, theirs.queue_pair, theirs.gid, gid_index);
   char ready = 0;
   exchange(fd, &ready, &ready, 1);
 
@@ -149,13 +81,7 @@ int main(int argc, char **argv) {
         ;
     *out = (char)(i + 1);
     posted[i] = nanos();
-    struct ibv_send_wr *bad_wr;
-    CHECK(ibv_post_send(qp, &wr, &bad_wr) == 0, "ibv_post_send");
-    struct ibv_wc wc;
-    int found;
-    while ((found = ibv_poll_cq(cq, 1, &wc)) == 0)
-      ;
-    CHECK(found == 1 && wc.status == IBV_WC_SUCCESS, "ibv_poll_cq");
+    post_and_poll(qp, &wr);
   }
   if (!is_server) {
     while (*in != (char)writes)

@@ -59,6 +59,10 @@ final class SyncCommand implements Callable<Integer> {
 
     @Option(names = "--star", description = "Rank 0 sends to all others (the default on one host).")
     private boolean star;
+
+    Way way() {
+      return star ? Way.STAR : tree && !chain ? Way.TREE : Way.CHAIN;
+    }
   }
 
   @Option(names = "--to", paramLabel = "DIR", description = "The folder of the ranks' folders.")
@@ -108,7 +112,7 @@ final class SyncCommand implements Callable<Integer> {
     arguments.add("--chunk=" + chunk);
     arguments.add("--timeout=" + limit().toSeconds());
     if (shape != null) {
-      arguments.add("--" + way(""));
+      arguments.add("--" + shape.way());
     }
     if (folder != null) {
       arguments.add("--to=" + folder.toAbsolutePath());
@@ -120,16 +124,6 @@ final class SyncCommand implements Callable<Integer> {
     }
     arguments.addAll(paths);
     return cluster.start(spec, count, arguments, 1, paths);
-  }
-
-  private String way(String suitable) {
-    if (shape == null) {
-      return suitable;
-    }
-    if (shape.star) {
-      return "star";
-    }
-    return shape.tree ? "tree" : shape.chain ? "chain" : suitable;
   }
 
   private ParameterException refused(String message) {
@@ -176,7 +170,8 @@ final class SyncCommand implements Callable<Integer> {
         limit(),
         (membership, group) -> {
           TransportProvider provider = transport.provider(membership);
-          String way = way(provider.isDirect() ? "star" : "chain");
+          Way suitable = provider.isDirect() ? Way.STAR : Way.CHAIN;
+          Way way = shape == null ? suitable : shape.way();
           new SyncRank(group, provider, way, files, folder, chunk << 10, limit()).run();
         });
   }

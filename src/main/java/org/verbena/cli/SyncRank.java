@@ -28,7 +28,7 @@ final class SyncRank {
   private static final long PROGRESS_NANOS = 200_000_000;
 
   private final Group group;
-  private final String way;
+  private final Way way;
   private final Route route;
   private final List<Path> files;
   private final @Nullable Path folder;
@@ -41,7 +41,7 @@ final class SyncRank {
   SyncRank(
       Group group,
       TransportProvider provider,
-      String way,
+      Way way,
       List<Path> files,
       @Nullable Path folder,
       int chunkBytes,
@@ -49,12 +49,7 @@ final class SyncRank {
     this.group = group;
     this.provider = provider;
     this.way = way;
-    this.route =
-        switch (way) {
-          case "star" -> Route.star(group.size());
-          case "tree" -> Route.tree(group.size());
-          default -> Route.chain(group.size());
-        };
+    this.route = way.of(group.size());
     this.files = files;
     this.folder = folder;
     this.chunkBytes = chunkBytes;

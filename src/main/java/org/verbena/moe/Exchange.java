@@ -373,10 +373,7 @@ public final class Exchange implements AutoCloseable {
       Round round = round(operation, epoch, Round.Phase.DISPATCH_RECEIVED);
       long bytes = 2L * round.index.entries() * shape.hidden();
       segments.checkInput(operation, "expert output", output, bytes, 2);
-      combine.begin(round);
-      revoke(operation, round);
-      // It may have been a view of the rows themselves.
-      segments.checkInput(operation, "expert output", output, bytes, 2);
+      endRows(round, operation, "expert output", output, bytes);
       sending = true;
       combine.sendSums(round, output);
       sending = false;
@@ -403,10 +400,7 @@ public final class Exchange implements AutoCloseable {
       long bytes = 2L * round.index.rows() * shape.hidden();
       segments.checkInput(operation, "finished rows", rows, bytes, 2);
       Registration from = registrations.find(operation, rows, bytes);
-      combine.begin(round);
-      revoke(operation, round);
-      // They may have been a view of the received rows.
-      segments.checkInput(operation, "finished rows", rows, bytes, 2);
+      endRows(round, operation, "finished rows", rows, bytes);
       round.rowsInPlace.set(from, rows.address());
       sending = true;
       combine.sendRows(round, rows);
@@ -564,6 +558,13 @@ public final class Exchange implements AutoCloseable {
     } finally {
       leave();
     }
+  }
+
+  /** Ends the received rows, of which what is sent may have been a view. */
+  private void endRows(Round round, String operation, String what, MemorySegment sent, long bytes) {
+    combine.begin(round);
+    revoke(operation, round);
+    segments.checkInput(operation, what, sent, bytes, 2);
   }
 
   private void revoke(String operation, Round round) {

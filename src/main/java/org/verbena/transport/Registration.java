@@ -7,6 +7,19 @@ import java.lang.foreign.MemorySegment;
  * thread at a time, as for the transport.
  */
 public interface Registration extends AutoCloseable {
+  /** Of a transport that can send from any memory, and has nothing to register. */
+  static Registration of(MemorySegment memory) {
+    return new Registration() {
+      @Override
+      public MemorySegment memory() {
+        return memory;
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
   /** What was registered; it lives at least as long as the registration. */
   MemorySegment memory();
 

@@ -11,6 +11,7 @@ import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.ExecResult;
 import org.verbena.cluster.Node;
+import org.verbena.cluster.SecondDevice;
 
 /** A host with two devices, of which one cannot be used, and hosts that lack what verbs need. */
 @ClusterTest(nodes = 1)
@@ -21,33 +22,22 @@ class DevicesIT {
 
   private final Node node;
   private final String first;
-  private final String second;
+  private SecondDevice second;
 
   DevicesIT(Cluster cluster) {
     node = cluster.node(1);
     first = node.device().name();
-    second = first + "_2";
   }
 
-  /** A pair of interfaces, as one of them alone has no carrier. */
   @BeforeEach
   void addASecondDevice() {
-    shell(
-        "ip link add second type veth peer name other"
-            + " && ip addr add 10.77.0.1/24 dev second && ip link set second up"
-            + " && ip link set other up && rdma link add "
-            + second
-            + " type rxe netdev second");
-    assertThat(chosen(second)).startsWith(second);
+    second = new SecondDevice(node);
+    assertThat(chosen(second.name())).startsWith(second.name());
   }
 
   @AfterEach
   void removeIt() {
-    shell("rdma link delete " + second + " && ip link delete second");
-  }
-
-  private void shell(String command) {
-    node.exec("sh", "-ec", command).orThrow();
+    second.close();
   }
 
   /**
@@ -66,11 +56,16 @@ class DevicesIT {
         });
   }
 
+  /** Runs a shell command that mounts something over what all others see. */
+  private ExecResult mounted(String command) {
+    return node.exec(DEADLINE, "unshare", "-m", "sh", "-ec", command);
+  }
+
   @Test
   void aDeviceWhosePortIsDownIsPassedOver() {
-    shell("ip link set second down");
-    assertThat(chosen("")).startsWith(first + " not ").contains(second, "DOWN");
-    assertThat(chosen(second)).contains(second, "DOWN");
+    second.takeDown();
+    assertThat(chosen("")).startsWith(first + " not ").contains(second.name(), "DOWN");
+    assertThat(chosen(second.name())).contains(second.name(), "DOWN");
   }
 
   @Test
@@ -79,23 +74,17 @@ class DevicesIT {
         "file=$(basename $(dirname $(grep -lx %s /sys/class/infiniband_verbs/*/ibdev)))"
                 .formatted(first)
             + "; mount --bind /dev/null /dev/infiniband/$file; verbena devices";
-    ExecResult chosen = node.exec(DEADLINE, "unshare", "-m", "sh", "-ec", hidden);
-    assertThat(chosen.orThrow().stdout()).contains("would use: " + second).contains(first);
-    ExecResult refused = node.exec(DEADLINE, "unshare", "-m", "sh", "-ec", hidden + " -d " + first);
+    assertThat(mounted(hidden).orThrow().stdout())
+        .contains("would use: " + second.name())
+        .contains(first);
+    ExecResult refused = mounted(hidden + " -d " + first);
     assertThat(refused.exitCode()).isEqualTo(1);
     assertThat(refused.stderr()).contains(first, "ibv_open_device");
   }
 
   @Test
   void withoutTheProviderItIsNamed() {
-    ExecResult result =
-        node.exec(
-            DEADLINE,
-            "unshare",
-            "-m",
-            "sh",
-            "-ec",
-            "mount -t tmpfs none /etc/libibverbs.d; verbena devices");
+    ExecResult result = mounted("mount -t tmpfs none /etc/libibverbs.d; verbena devices");
     assertThat(result.exitCode()).isEqualTo(1);
     assertThat(result.stderr()).contains(first, "apt-get install ibverbs-providers");
   }

@@ -129,15 +129,7 @@ public final class ShmTransport implements Transport {
   /** Rows are copied once anyway, from where they are to where they arrive. */
   @Override
   public Registration register(MemorySegment memory) {
-    return new Registration() {
-      @Override
-      public MemorySegment memory() {
-        return memory;
-      }
-
-      @Override
-      public void close() {}
-    };
+    return Registration.of(memory);
   }
 
   @Override

@@ -51,15 +51,7 @@ final class LateTransport implements Transport {
 
   @Override
   public Registration register(MemorySegment memory) {
-    return new Registration() {
-      @Override
-      public MemorySegment memory() {
-        return memory;
-      }
-
-      @Override
-      public void close() {}
-    };
+    return Registration.of(memory);
   }
 
   @Override

@@ -29,6 +29,7 @@ import org.verbena.bootstrap.GroupException;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.Node;
+import org.verbena.cluster.SecondDevice;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.DeviceAllocation;
 import org.verbena.moe.DeviceExchange;
@@ -241,70 +242,48 @@ class RdmaIT {
     }
   }
 
-  /** A second device, on a network of the node's own with large packets. */
-  private static String addDevice(Node node) {
-    String name = node.device().name() + "_b";
-    node.exec(
-            "sh",
-            "-c",
-            "ip link add big0 type dummy && ip link set big0 mtu 9000 up"
-                + " && ip address add 10.99.0.1/24 dev big0"
-                + " && rdma link add %1$s type rxe netdev big0".formatted(name)
-                + " && until ibv_devinfo -v -d %1$s | grep -q 10.99.0.1; do sleep 0.1; done"
-                    .formatted(name))
-        .orThrow();
-    return name;
-  }
-
-  private static void removeDevice(Node node, String name) {
-    node.exec("sh", "-c", "rdma link delete " + name + "; ip link delete big0").orThrow();
+  /** How a rank of two reaches the other. */
+  private static String pathToPeer(Group group, TransportProvider provider) {
+    ExchangeConfig config = ExchangeConfig.builder(new ExchangeShape(2, 1, 8, 2, 1)).build();
+    try (Exchange exchange = Exchange.open(group, provider, config)) {
+      String path = exchange.path(1 - group.rank());
+      group.allGather("looked", new byte[0]);
+      return path;
+    }
   }
 
   @Test
   void largePacketsAreUsedWhereTheNetworkHasThem() throws Exception {
-    Node node = cluster.node(1);
-    String device = addDevice(node);
-    try {
+    try (SecondDevice second = new SecondDevice(cluster.node(1))) {
+      String device = second.name();
       Map<String, String> settings = settings("DEVICE", device);
       int[] sizes = {2, 16, 2048, 8, 3};
       new Hosts(cluster, 1, 2)
           .run(
               group -> {
-                ExchangeConfig config =
-                    ExchangeConfig.builder(new ExchangeShape(2, 1, 8, 2, 1)).build();
-                try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
-                  assertThat(exchange.path(1 - group.rank())).contains(device, "MTU 4096");
-                  group.allGather("looked", new byte[0]);
-                }
+                assertThat(pathToPeer(group, rdma(settings))).contains(device, "MTU 4096");
                 return accept(group, rdma(settings), sizes, 20_000, 6);
               });
-    } finally {
-      removeDevice(node, device);
     }
   }
 
   @Test
   void ofTwoDevicesTheOneThatIsDownIsLeftAlone() throws Exception {
-    Node node = cluster.node(1);
-    String own = node.device().name();
-    String down = addDevice(node);
-    try {
-      node.exec("ip", "link", "set", "big0", "down").orThrow();
+    String own = cluster.node(1).device().name();
+    try (SecondDevice second = new SecondDevice(cluster.node(1))) {
+      second.takeDown();
       int[] sizes = {2, 8, 256, 4, 2};
       new Hosts(cluster, 2, 1)
           .run(
               group -> {
-                ExchangeConfig config =
-                    ExchangeConfig.builder(new ExchangeShape(2, 1, 8, 2, 1)).build();
-                try (Exchange exchange =
-                    Exchange.open(group, new RdmaProvider(RdmaSettings.DEFAULTS), config)) {
-                  if (group.rank() == 0) {
-                    assertThat(exchange.path(1)).startsWith(own + " ");
-                  }
-                  group.allGather("looked", new byte[0]);
+                RdmaProvider provider = new RdmaProvider(RdmaSettings.DEFAULTS);
+                String path = pathToPeer(group, provider);
+                if (group.rank() == 0) {
+                  assertThat(path).startsWith(own + " ");
                 }
-                return accept(group, new RdmaProvider(RdmaSettings.DEFAULTS), sizes, 1_000, 4);
+                return accept(group, provider, sizes, 1_000, 4);
               });
+      String down = second.name();
       Map<String, String> settings = settings("DEVICE", down);
       new Hosts(cluster, 1, 1)
           .run(
@@ -319,8 +298,6 @@ class RdmaIT {
                     .hasMessageContainingAll("rank 0", down, "DOWN");
                 return true;
               });
-    } finally {
-      removeDevice(node, down);
     }
   }
 
@@ -410,12 +387,7 @@ class RdmaIT {
           .run(
               group -> {
                 Map<String, String> settings = group.rank() == 0 ? first : second;
-                ExchangeConfig config =
-                    ExchangeConfig.builder(new ExchangeShape(2, 8, 256, 4, 2)).build();
-                try (Exchange exchange = Exchange.open(group, rdma(settings), config)) {
-                  assertThat(exchange.path(1 - group.rank())).contains("fd00::", "MTU 1024");
-                  group.allGather("looked", new byte[0]);
-                }
+                assertThat(pathToPeer(group, rdma(settings))).contains("fd00::", "MTU 1024");
                 return accept(group, rdma(settings), sizes, 1_000, 6);
               });
     } finally {
