@@ -32,7 +32,6 @@ final class RankJob {
   static int start(int ranks, List<String> arguments) throws IOException, InterruptedException {
     RankOutput output = new RankOutput();
     RankProcesses processes = RankProcesses.start(ranks, JavaProcess.command(arguments), output);
-    Runtime.getRuntime().addShutdownHook(new Thread(processes::close, "end of the ranks"));
     RankProcesses.End end = processes.await(LAST_WORDS);
     output.clear();
     return exitCode(end);

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -62,8 +63,8 @@ final class RankProcesses implements AutoCloseable {
   record End(int rank, int code) {}
 
   private final Path rendezvous;
-  private final List<Process> processes = new ArrayList<>();
-  private final List<Thread> readers = new ArrayList<>();
+  private final List<Process> processes = new CopyOnWriteArrayList<>();
+  private final List<Thread> readers = new CopyOnWriteArrayList<>();
   private final BlockingQueue<End> ends = new LinkedBlockingQueue<>();
 
   private RankProcesses(Path rendezvous) {
@@ -74,6 +75,7 @@ final class RankProcesses implements AutoCloseable {
    * Starts a command once per rank. Each finds its {@link Membership} in its environment, with a
    * secret of this group alone, and the variables of torchrun besides. {@code MASTER_PORT} was free
    * a moment ago, which is all that can be said of it; groups of Verbena meet in a file instead.
+   * When this process is ended in order, so are they.
    *
    * @throws IOException if a process cannot be started; none is left then
    */
@@ -85,6 +87,8 @@ final class RankProcesses implements AutoCloseable {
     List<String> guarded = new ArrayList<>(List.of("setsid", "sh", "-c", GUARDED, "sh"));
     guarded.addAll(command);
     RankProcesses all = new RankProcesses(file);
+    // Before the first of them, so that none is killed unasked where this process is ended early.
+    Runtime.getRuntime().addShutdownHook(new Thread(all::close, "end of the ranks"));
     boolean started = false;
     try {
       for (int rank = 0; rank < ranks; rank++) {

@@ -45,7 +45,6 @@ final class RunCommand implements Callable<Integer> {
           spec.commandLine(), "--ranks is " + ranks + ", but a group has at least one rank.");
     }
     RankProcesses processes = RankProcesses.start(ranks, command, RunCommand::print);
-    Runtime.getRuntime().addShutdownHook(new Thread(processes::close, "end of the ranks"));
     RankProcesses.End end = processes.await();
     if (end.code() != 0) {
       System.err.println("verbena: rank " + end.rank() + " ended with exit code " + end.code());

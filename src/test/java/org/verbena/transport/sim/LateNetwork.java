@@ -129,8 +129,19 @@ final class LateNetwork {
     return ticket <= channels[source * ranks + target].seen;
   }
 
+  /** Who closed is alive to the others as long as something of it travels. */
   synchronized PeerState state(int rank) {
-    return states[rank];
+    boolean leaves = states[rank].kind() == PeerState.Kind.CLOSED && isTravelling(rank);
+    return leaves ? new PeerState(PeerState.Kind.ALIVE, rank) : states[rank];
+  }
+
+  private boolean isTravelling(int source) {
+    for (int target = 0; target < ranks; target++) {
+      if (!channels[source * ranks + target].travelling.isEmpty()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   synchronized void end(int rank, PeerState state) {
