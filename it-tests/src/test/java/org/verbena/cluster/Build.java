@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /** The checkout that these classes were built from, and what of it a node needs. */
@@ -46,17 +48,23 @@ final class Build {
   }
 
   /**
-   * Starts tar: its standard output has the command, its jars, the classes and the test classes.
+   * Starts tar: its standard output has, below {@link #HOME_IN_NODE}, the command with its jars,
+   * the test classes and what they use. Classes go as jars, as a node takes long for each single
+   * file.
    */
   Process tar() {
     List<String> command =
-        new ArrayList<>(List.of("tar", "-cf", "-", "-C", home.toString(), "verbena"));
-    for (String part :
-        List.of("target/verbena.jar", "target/lib", "target/classes", "target/test-classes")) {
-      if (Files.exists(home.resolve(part))) {
-        command.add(part);
-      }
-    }
+        new ArrayList<>(
+            List.of(
+                "tar",
+                "--create",
+                "--transform=s,^," + HOME_IN_NODE.substring(1) + "/,",
+                "--transform=s,/nodes/,/,",
+                "--directory=" + home,
+                "verbena",
+                "target/lib"));
+    command.add(jar("classes", "verbena.jar"));
+    command.add(jar("test-classes", "test-classes.jar"));
     try (Stream<Path> jars = Files.list(home.resolve("target/test-lib"))) {
       jars.map(jar -> home.relativize(jar).toString())
           .filter(
@@ -69,9 +77,35 @@ final class Build {
     }
   }
 
+  /** Packs a folder of target; returns where. */
+  private String jar(String folder, String name) {
+    Path target = home.resolve("target");
+    try {
+      Path nodes = Files.createDirectories(target.resolve("nodes"));
+      Path part = Files.createTempFile(nodes, name, null);
+      int exitCode =
+          ToolProvider.findFirst("jar")
+              .orElseThrow(() -> new ClusterException("The JDK has no jar tool"))
+              .run(
+                  System.err,
+                  System.err,
+                  "--create",
+                  "--file=" + part,
+                  "-C",
+                  target.resolve(folder).toString(),
+                  ".");
+      if (exitCode != 0) {
+        throw new ClusterException("jar ended with " + exitCode + " for " + folder);
+      }
+      Files.move(part, nodes.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      throw new ClusterException("The classes cannot be packed for the nodes", e);
+    }
+    return "target/nodes/" + name;
+  }
+
   /** The class path of the agent. */
   static String classPathInNode() {
-    return "%1$s/target/classes:%1$s/target/test-classes:%1$s/target/test-lib/*:%1$s/target/lib/*"
-        .formatted(HOME_IN_NODE);
+    return "%1$s/target/*:%1$s/target/test-lib/*:%1$s/target/lib/*".formatted(HOME_IN_NODE);
   }
 }

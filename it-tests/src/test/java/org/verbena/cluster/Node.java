@@ -325,14 +325,9 @@ public final class Node {
 
   /** Puts this build in the node. */
   void upload(Build build) {
-    exec("mkdir", "-p", Build.HOME_IN_NODE).orThrow();
     Process tar = build.tar();
     try (InputStream in = tar.getInputStream()) {
-      client
-          .copyArchiveToContainerCmd(container)
-          .withRemotePath(Build.HOME_IN_NODE)
-          .withTarInputStream(in)
-          .exec();
+      client.copyArchiveToContainerCmd(container).withRemotePath("/").withTarInputStream(in).exec();
     } catch (IOException | DockerException e) {
       throw new ClusterException(name + ": the build cannot be put there: " + e.getMessage(), e);
     }

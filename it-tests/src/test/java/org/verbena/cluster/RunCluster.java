@@ -1,6 +1,5 @@
 package org.verbena.cluster;
 
-import com.github.dockerjava.api.exception.DockerException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -42,11 +41,26 @@ final class RunCluster implements AutoCloseable {
     } catch (ClusterException e) {
       System.err.println("cluster: takes a guest, as " + e.getMessage());
     }
+    try {
+      return inGuest(build, id, logs, begin);
+    } catch (ClusterException e) {
+      System.err.println("cluster: takes another guest, as " + e.getMessage());
+      return inGuest(build, id, logs, begin);
+    }
+  }
+
+  private static RunCluster inGuest(Build build, String id, Path logs, Instant begin) {
     Guest guest = Guest.run(build, id, logs.resolve("guest-console.log"));
     Engine engine = Engine.ofGuest(guest.line());
     Cluster cluster = new Cluster(engine, id, Owner.thisProcess(), build, logs);
     say(cluster);
-    return new RunCluster(cluster, guest, begin);
+    try {
+      growByOne(cluster);
+      return new RunCluster(cluster, guest, begin);
+    } catch (ClusterException e) {
+      guest.close();
+      throw e;
+    }
   }
 
   Cluster cluster() {
@@ -91,12 +105,23 @@ final class RunCluster implements AutoCloseable {
     Cluster.sweep(engine.client());
     Cluster cluster = new Cluster(engine, id, Owner.thisProcess(), build, logs);
     try {
-      cluster.grow(1);
+      growByOne(cluster);
       return cluster;
-    } catch (ClusterException | DockerException e) {
+    } catch (ClusterException e) {
       cluster.remove();
+      throw e;
+    }
+  }
+
+  /** An engine is good for nothing unless a node comes up on it. */
+  private static void growByOne(Cluster cluster) {
+    try {
+      cluster.grow(1);
+    } catch (RuntimeException e) { // of many kinds where the engine dies
       throw new ClusterException(
-          "no node comes up on the engine at " + engine.address() + ": " + e.getMessage(), e);
+          "no node comes up on the engine at %s: %s"
+              .formatted(cluster.engine().address(), e.getMessage()),
+          e);
     }
   }
 

@@ -498,7 +498,7 @@ class VerbsIT {
                 "prlimit --memlock=65536:65536 setpriv --reuid=65534 --regid=65534 --clear-groups"
                     + " --inh-caps=-all --bounding-set=-all java -XX:TieredStopAtLevel=1"
                     + " -XX:+UseSerialGC --enable-native-access=ALL-UNNAMED -cp"
-                    + " /opt/verbena/target/classes:/opt/verbena/target/test-classes "
+                    + " '/opt/verbena/target/*' "
                     + MemoryLockMain.class.getName())
             .orThrow()
             .stdout();
