@@ -47,6 +47,9 @@ public class PostPollBenchmark {
   private final MemorySegment qp = Arena.global().allocate(ibv_qp.layout());
   private final MemorySegment cq = Arena.global().allocate(ibv_cq.layout());
   private final MemorySegment wr = Arena.global().allocate(ibv_send_wr.layout());
+  private final MemorySegment refused = Arena.global().allocate(ValueLayout.ADDRESS);
+  private final MemorySegment post;
+  private final MemorySegment poll;
 
   /** Called by JMH. */
   @SuppressWarnings("restricted")
@@ -69,6 +72,8 @@ public class PostPollBenchmark {
                     ValueLayout.ADDRESS,
                     ValueLayout.ADDRESS,
                     ValueLayout.JAVA_LONG));
+    post = FastCalls.postSend(ends.context.handle());
+    poll = FastCalls.pollCq(ends.context.handle());
     ibv_qp.context(qp, ends.context.handle());
     ibv_cq.context(cq, ends.context.handle());
   }
@@ -99,6 +104,13 @@ public class PostPollBenchmark {
       throw new IllegalStateException("no slot");
     }
     return queue.poll(found);
+  }
+
+  /** The two calls alone, linked as {@link #java} has them: the least that Java's linker takes. */
+  @Benchmark
+  public int calls() {
+    return FastCalls.post(post, qp.address(), wr.address(), refused.address())
+        + FastCalls.criticalPoll(poll, cq.address(), 1, found.address());
   }
 
   @Benchmark

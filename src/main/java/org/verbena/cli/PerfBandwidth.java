@@ -47,7 +47,7 @@ abstract class PerfBandwidth extends PerfMeasure {
 
   @Override
   QueuePairOptions pairOptions() {
-    return QueuePairOptions.DEFAULTS.withDepths(depth, 1).withInline(options().inline(0));
+    return PAIR.withDepths(depth, 1).withInline(options().inline(0));
   }
 
   @Override
@@ -100,6 +100,7 @@ abstract class PerfBandwidth extends PerfMeasure {
   }
 
   /** Posts as many requests as there are times, to the completion of the last. */
+  @SuppressWarnings("ThreadPriorityCheck") // A device in software may wait for this processor.
   private void post(PerfConnection connection, Times times) {
     int requests = times.requests();
     int step = Math.min(every, depth);
@@ -114,7 +115,11 @@ abstract class PerfBandwidth extends PerfMeasure {
         boolean tell = posted % step == 0 || posted == requests;
         connection.pair().post(tell ? told : silent);
       }
-      for (int left = connection.poll(found); left > 0; left--) {
+      int left = connection.poll(found);
+      if (left == 0) {
+        Thread.yield();
+      }
+      for (; left > 0; left--) {
         ended = Math.min(ended + step, requests);
         times.ended[ended - 1] = System.nanoTime();
       }

@@ -57,6 +57,7 @@ final class PingpongCommand extends Pingpong {
             QueuePairOptions.DEFAULTS
                 .withDepths(1, receiveDepth())
                 .withReadDepth(1)
+                .withRetries(14, 7, 12, 7)
                 .withTraffic(traffic()),
             queue,
             queue);

@@ -70,7 +70,7 @@ final class SyncCommand implements Callable<Integer> {
 
   @Option(
       names = "--chunk",
-      defaultValue = "256",
+      defaultValue = "512",
       paramLabel = "KIB",
       description = "KiB that are sent and checked as one (default: ${DEFAULT-VALUE}).")
   private int chunk;

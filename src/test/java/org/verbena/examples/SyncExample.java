@@ -13,13 +13,13 @@ import org.verbena.collective.SyncProgress;
 import org.verbena.collective.SyncReport;
 import org.verbena.transport.shm.ShmTransport;
 
-/** Files of rank 0 into a folder of each other rank, passed on along a chain. */
+/** Files of rank 0 into a folder of each other rank, all on one host. */
 public final class SyncExample {
   private SyncExample() {}
 
   public static SyncReport run(Group group, List<Path> files, Path folder) throws IOException {
-    CollectiveConfig config = CollectiveConfig.builder().sync(4, 256 << 10).build();
-    Route route = Route.chain(group.size());
+    CollectiveConfig config = CollectiveConfig.builder().sync(4, 512 << 10).build();
+    Route route = Route.star(group.size());
     try (Collective collective = Collective.open(group, ShmTransport.provider(), config)) {
       if (group.rank() > 0) {
         return collective.sync().receive(new FileTarget(folder), route, SyncProgress.NONE);

@@ -8,9 +8,11 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.cluster.Cluster;
 import org.verbena.cluster.ClusterTest;
 import org.verbena.cluster.Node;
@@ -54,8 +56,15 @@ class CollectiveIT {
 
   @Test
   void whenARankIsKilledUnderWayTheOthersNameItAndKeepNothing() throws Exception {
+    theOthersNameARankThatIsKilledIn(RankTask.Part.ENDLESS_SYNC);
+  }
+
+  @Tag("long")
+  @ParameterizedTest
+  @EnumSource(names = {"ENDLESS_LINKS", "ENDLESS_GATHER", "ENDLESS_COUNT"})
+  void theOthersNameARankThatIsKilledIn(RankTask.Part part) throws Exception {
     Node killed = cluster.node(3);
-    List<CompletableFuture<String>> ranks = start(RankTask.Part.ENDLESS_SYNC, false);
+    List<CompletableFuture<String>> ranks = start(part, false);
     killed.call(() -> RankTask.awaitProgress());
     killed.signalJava("KILL");
     assertThatThrownBy(() -> ranks.get(2).get(LIMIT_SECONDS, TimeUnit.SECONDS))

@@ -27,7 +27,10 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
     implements Task<String> {
   enum Part {
     ALL_MOVES,
-    ENDLESS_SYNC
+    ENDLESS_SYNC,
+    ENDLESS_LINKS,
+    ENDLESS_GATHER,
+    ENDLESS_COUNT
   }
 
   private static final int PORT = 29700;
@@ -35,7 +38,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
   private static final int PARAMETER_BYTES = 1_500_001;
   private static final int MESSAGE_BYTES = 3000;
 
-  /** Counted down once a chunk has arrived in this process. */
+  /** Counted down once something has arrived in this process. */
   private static final CountDownLatch PROGRESS = new CountDownLatch(1);
 
   /** Runs in a node. */
@@ -74,8 +77,8 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
         MemorySegment.copy(bytes(1, PARAMETER_BYTES), 0, memory, 0, PARAMETER_BYTES);
       }
       MemoryParameters parameters = new MemoryParameters().add("all", memory);
-      if (part == Part.ENDLESS_SYNC) {
-        return endlessSync(collective);
+      if (part != Part.ALL_MOVES) {
+        return untilLost(collective);
       }
       sync(collective, parameters, Route.chain(size));
       check(memory, 1, PARAMETER_BYTES);
@@ -83,8 +86,8 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
       if (rank < 2) {
         sync(collective, parameters, Route.pull(1, 0));
       }
-      links(collective);
-      gather(collective.gather());
+      links(collective, 60);
+      gather(collective.gather(), 20);
       group.allGather("counters", new byte[0]);
       count(group, collective.counters());
       group.allGather("done", new byte[0]);
@@ -103,22 +106,27 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
   }
 
   private static void sync(Collective collective, MemoryParameters parameters, Route route) {
-    if (collective.rank() == route.source()) {
-      collective.sync().send(parameters, route, SyncProgress.NONE);
-    } else {
-      collective.sync().receive(parameters, route, SyncProgress.NONE);
-    }
+    sync(collective, parameters, parameters, route);
     assertThat(parameters.isWhole()).isTrue();
   }
 
-  private String endlessSync(Collective collective) {
+  private static void sync(
+      Collective collective, ParameterSource source, ParameterTarget target, Route route) {
+    if (collective.rank() == route.source()) {
+      collective.sync().send(source, route, SyncProgress.NONE);
+    } else {
+      collective.sync().receive(target, route, SyncProgress.NONE);
+    }
+  }
+
+  private String untilLost(Collective collective) {
     Endless endless = new Endless();
     try {
-      Route route = Route.chain(size);
-      if (rank == 0) {
-        collective.sync().send(endless, route, SyncProgress.NONE);
-      } else {
-        collective.sync().receive(endless, route, SyncProgress.NONE);
+      switch (part) {
+        case ENDLESS_LINKS -> links(collective, Integer.MAX_VALUE);
+        case ENDLESS_GATHER -> gather(collective.gather(), Integer.MAX_VALUE);
+        case ENDLESS_COUNT -> count(collective.counters(), size - 1);
+        default -> sync(collective, endless, endless, Route.chain(size));
       }
       return "ended";
     } catch (PeerException e) {
@@ -164,32 +172,41 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
     public void abort() {}
   }
 
-  private void links(Collective collective) {
+  private void links(Collective collective, int count) {
     Sender sender = collective.sender((rank + 1) % size);
     Receiver receiver = collective.receiver((rank + size - 1) % size);
-    for (int number = 0; number < 60; number++) {
-      int bytes = 1 + number * 31 % MESSAGE_BYTES;
+    for (int number = 0; number < count; number++) {
+      int bytes = 1 + number % 100 * 31 % MESSAGE_BYTES;
       sender.send(bytes(number, bytes));
       long at = receiver.receive();
       check(receiver.memory().asSlice(at, receiver.bytes()), number, bytes);
       receiver.release();
+      PROGRESS.countDown();
     }
   }
 
-  private void gather(ResultGather gather) {
-    for (int number = 0; number < 20; number++) {
-      gather.send(bytes(number, rank * 100 + number));
+  private void gather(ResultGather gather, int count) {
+    for (int number = 0; number < count; number++) {
+      gather.send(bytes(number, rank * 100 + number % 100));
       if (gather.isTarget()) {
         gather.receive();
         for (int source = 0; source < size; source++) {
-          assertThat(gather.bytes(source)).isEqualTo(source * 100 + number);
+          assertThat(gather.bytes(source)).isEqualTo(source * 100 + number % 100);
           check(
               gather.memory().asSlice(gather.offset(source), gather.bytes(source)),
               number,
-              source * 100 + number);
+              source * 100 + number % 100);
         }
         gather.release();
       }
+      PROGRESS.countDown();
+    }
+  }
+
+  private static void count(SharedCounters counters, int counter) {
+    while (true) {
+      counters.fetchAndAdd(counter, 1);
+      PROGRESS.countDown();
     }
   }
 
