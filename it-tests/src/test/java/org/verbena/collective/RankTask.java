@@ -34,7 +34,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
   }
 
   private static final int PORT = 29700;
-  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(40);
   private static final int PARAMETER_BYTES = 1_500_001;
   private static final int MESSAGE_BYTES = 3000;
 
@@ -43,7 +43,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
 
   /** Runs in a node. */
   static String awaitProgress() throws InterruptedException {
-    assertThat(PROGRESS.await(30, TimeUnit.SECONDS)).as("progress of this rank").isTrue();
+    assertThat(PROGRESS.await(60, TimeUnit.SECONDS)).as("progress of this rank").isTrue();
     return "under way";
   }
 

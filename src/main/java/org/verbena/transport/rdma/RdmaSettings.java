@@ -19,7 +19,7 @@ import org.verbena.verbs.Traffic;
  * <ul>
  *   <li>{@code device} (the best), {@code port} (the best), {@code gid-index} (by content): see
  *       {@link PathSelector}
- *   <li>{@code sl} (0), {@code tc} (0), {@code timeout} (14), {@code retry-count} (6), {@code
+ *   <li>{@code sl} (0), {@code tc} (0), {@code timeout} (16), {@code retry-count} (6), {@code
  *       rnr-retry} (6): see {@link QueuePairOptions}
  *   <li>{@code queue-depth} (128): requests that may be under way on a queue pair
  *   <li>{@code inline} (64): bytes of a signal that travel inside its request
@@ -153,7 +153,7 @@ public record RdmaSettings(
     private int gidIndex = -1;
     private int serviceLevel = Traffic.DEFAULTS.serviceLevel();
     private int trafficClass = Traffic.DEFAULTS.trafficClass();
-    private int timeout = QueuePairOptions.DEFAULTS.timeout();
+    private int timeout = 16; // a peer behind a network in software may be late by a second
     private int retryCount = QueuePairOptions.DEFAULTS.retryCount();
     private int rnrRetry = QueuePairOptions.DEFAULTS.rnrRetry();
     private int queueDepth = 128;
