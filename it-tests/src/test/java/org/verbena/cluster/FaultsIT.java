@@ -48,7 +48,7 @@ class FaultsIT {
     CompletableFuture<String> answer = two.submit(() -> "awake");
     assertThatThrownBy(() -> answer.get(3, TimeUnit.SECONDS)).isInstanceOf(TimeoutException.class);
     two.cont();
-    assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo("awake");
+    assertThat(answer.get(90, TimeUnit.SECONDS)).isEqualTo("awake");
   }
 
   @Test
@@ -60,7 +60,7 @@ class FaultsIT {
               return "never";
             });
     two.kill();
-    assertThatThrownBy(() -> task.get(30, TimeUnit.SECONDS))
+    assertThatThrownBy(() -> task.get(90, TimeUnit.SECONDS))
         .hasCauseInstanceOf(ClusterException.class)
         .hasMessageContaining("node2");
     two.bringBack();
@@ -80,7 +80,7 @@ class FaultsIT {
             });
     two.call(() -> "it runs");
     two.signalJava("KILL");
-    assertThatThrownBy(() -> task.get(30, TimeUnit.SECONDS))
+    assertThatThrownBy(() -> task.get(90, TimeUnit.SECONDS))
         .hasMessageContaining("node2: its Java process has ended")
         .hasMessageContaining("137");
     assertThat(two.call(() -> "anew")).isEqualTo("anew");
@@ -94,7 +94,7 @@ class FaultsIT {
     assertThat(two.exec("echo", "host").orThrow().stdout()).isEqualTo("host\n");
     assertThat(answer).isNotDone();
     two.signalJava("CONT");
-    assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo("awake");
+    assertThat(answer.get(90, TimeUnit.SECONDS)).isEqualTo("awake");
   }
 
   /** Knocks at a port of node2 where nobody listens: 1 if refused, 124 if nothing came back. */

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Node {
   /** The deadline where none is given. */
-  public static final Duration DEADLINE = Duration.ofSeconds(60);
+  public static final Duration DEADLINE = Duration.ofMinutes(2);
 
   /** The exit code of a process that was killed. */
   public static final int KILLED = 137;

@@ -34,8 +34,8 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
   }
 
   private static final int PORT = 29700;
-  private static final Duration TIMEOUT = Duration.ofSeconds(40);
-  private static final int PARAMETER_BYTES = 1_500_001;
+  private static final Duration TIMEOUT = Duration.ofSeconds(90);
+  private static final int PARAMETER_BYTES = 500_001;
   private static final int MESSAGE_BYTES = 3000;
 
   /** Counted down once something has arrived in this process. */
@@ -43,7 +43,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
 
   /** Runs in a node. */
   static String awaitProgress() throws InterruptedException {
-    assertThat(PROGRESS.await(60, TimeUnit.SECONDS)).as("progress of this rank").isTrue();
+    assertThat(PROGRESS.await(180, TimeUnit.SECONDS)).as("progress of this rank").isTrue();
     return "under way";
   }
 
@@ -86,8 +86,8 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
       if (rank < 2) {
         sync(collective, parameters, Route.pull(1, 0));
       }
-      links(collective, 60);
-      gather(collective.gather(), 20);
+      links(collective, 40);
+      gather(collective.gather(), 10);
       group.allGather("counters", new byte[0]);
       count(group, collective.counters());
       group.allGather("done", new byte[0]);
@@ -211,7 +211,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
   }
 
   private void count(Group group, SharedCounters counters) {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 15; i++) {
       counters.fetchAndAdd(1, 2);
       long found = counters.get(3);
       for (long expected = found + 1; found != expected; ) {
@@ -220,7 +220,7 @@ record RankTask(RankTask.Part part, int rank, int size, String job, boolean mixe
       }
     }
     group.allGather("counted", new byte[0]);
-    assertThat(counters.get(1)).isEqualTo(2L * 30 * size);
-    assertThat(counters.get(3)).isEqualTo(30L * size);
+    assertThat(counters.get(1)).isEqualTo(2L * 15 * size);
+    assertThat(counters.get(3)).isEqualTo(15L * size);
   }
 }

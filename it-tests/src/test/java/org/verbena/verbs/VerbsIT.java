@@ -492,7 +492,7 @@ class VerbsIT {
     Node node = cluster.node(1);
     String output =
         node.exec(
-                Duration.ofMinutes(1),
+                Duration.ofMinutes(2),
                 "sh",
                 "-c",
                 "prlimit --memlock=65536:65536 setpriv --reuid=65534 --regid=65534 --clear-groups"
