@@ -164,8 +164,9 @@ class RdmaIT {
     for (List<Long> rank : posted) {
       // An index and a routing entry for each row, and nothing of the rows.
       assertThat(rank.get(0)).isEqualTo(40 * (4 + 8));
-      // 15 messages of two pieces each are one write, beside routing and count; then the combine.
-      assertThat(rank.get(1)).isLessThanOrEqualTo(3 + 2 + 2);
+      // Pieces of rows go together in 3 writes, beside routing, counts and the combine's; a rank
+      // that is slow is probed, by a write too. Row by row it would be 40 and more.
+      assertThat(rank.get(1)).isLessThan(20);
     }
   }
 
