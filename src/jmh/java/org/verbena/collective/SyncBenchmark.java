@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -41,12 +42,7 @@ public final class SyncBenchmark {
 
   /** Arguments: {@code star}, {@code chain} or {@code tree}, slots, KiB of a chunk. */
   public static void main(String[] args) throws Exception {
-    Route route =
-        switch (args[0]) {
-          case "star" -> Route.star(RANKS);
-          case "tree" -> Route.tree(RANKS);
-          default -> Route.chain(RANKS);
-        };
+    Route route = Way.valueOf(args[0].toUpperCase(Locale.ROOT)).of(RANKS);
     int slots = Integer.parseInt(args[1]);
     int kib = Integer.parseInt(args[2]);
     try (Arena arena = Arena.ofShared()) {

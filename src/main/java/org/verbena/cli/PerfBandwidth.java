@@ -47,7 +47,7 @@ abstract class PerfBandwidth extends PerfMeasure {
 
   @Override
   QueuePairOptions pairOptions() {
-    return PAIR.withDepths(depth, 1).withInline(options().inline(0));
+    return RdmaOptions.PAIR.withDepths(depth, 1).withInline(options().inline(0));
   }
 
   @Override

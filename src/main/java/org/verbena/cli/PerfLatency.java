@@ -17,7 +17,7 @@ abstract class PerfLatency extends PerfMeasure {
 
   @Override
   QueuePairOptions pairOptions() {
-    return PAIR.withDepths(16, 16).withInline(options().inline(INLINE_BYTES));
+    return RdmaOptions.PAIR.withDepths(16, 16).withInline(options().inline(INLINE_BYTES));
   }
 
   /** One half is written to, from the other is sent; each begins on a page. */

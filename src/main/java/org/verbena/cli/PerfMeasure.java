@@ -15,9 +15,6 @@ import picocli.CommandLine.Spec;
 
 /** A measure of {@code verbena perf}: meets the other end, measures, and waits for it. */
 abstract class PerfMeasure implements Callable<Integer> {
-  /** As patient as perftest: where a network is done in software, acknowledgements may be late. */
-  static final QueuePairOptions PAIR = QueuePairOptions.DEFAULTS.withRetries(14, 7, 12, 7);
-
   @Mixin private PerfOptions options;
   @Mixin private RdmaOptions rdma;
   @Spec private CommandSpec spec;

@@ -5,7 +5,6 @@ import org.verbena.verbs.Endpoint;
 import org.verbena.verbs.Mtu;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.RdmaPath;
 import org.verbena.verbs.SendRequests;
 import picocli.CommandLine.Command;
@@ -54,11 +53,7 @@ final class PingpongCommand extends Pingpong {
     QueuePair pair =
         domain.createQueuePair(
             path,
-            QueuePairOptions.DEFAULTS
-                .withDepths(1, receiveDepth())
-                .withReadDepth(1)
-                .withRetries(14, 7, 12, 7)
-                .withTraffic(traffic()),
+            RdmaOptions.PAIR.withDepths(1, receiveDepth()).withReadDepth(1).withTraffic(traffic()),
             queue,
             queue);
     pair.initialize();

@@ -2,12 +2,16 @@ package org.verbena.cli;
 
 import org.verbena.verbs.PathChoice;
 import org.verbena.verbs.PathSelector;
+import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.Traffic;
 import org.verbena.verbs.Verbs;
 import picocli.CommandLine.Option;
 
 /** The device, port and GID of a command, named as perftest and the verbs examples name them. */
 final class RdmaOptions {
+  /** As patient as perftest: where a network is done in software, acknowledgements may be late. */
+  static final QueuePairOptions PAIR = QueuePairOptions.DEFAULTS.withRetries(14, 7, 12, 7);
+
   @Option(
       names = {"-d", "--ib-dev"},
       paramLabel = "DEVICE",

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
+import org.verbena.collective.Way;
 import org.verbena.transport.TransportProvider;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;

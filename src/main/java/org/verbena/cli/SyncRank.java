@@ -20,6 +20,7 @@ import org.verbena.collective.ParameterSource;
 import org.verbena.collective.Route;
 import org.verbena.collective.SyncProgress;
 import org.verbena.collective.SyncReport;
+import org.verbena.collective.Way;
 import org.verbena.transport.TransportProvider;
 
 /** One rank of a sync of files. */

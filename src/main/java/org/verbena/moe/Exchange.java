@@ -626,7 +626,7 @@ public final class Exchange implements AutoCloseable {
     transport.fail(e.peer());
     PeerException told = e;
     String message = String.valueOf(e.getMessage());
-    if (e.bytes() > 0 || !message.contains(" of epoch ")) {
+    if (e.bytes() > 0 || !e.isOfRound()) {
       String where = e.bytes() > 0 ? layout.describe(e.offset(), e.bytes()) + ": " : "";
       told =
           new PeerException(

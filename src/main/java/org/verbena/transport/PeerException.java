@@ -12,9 +12,15 @@ public final class PeerException extends RuntimeException {
   private final int peer;
   private final long offset;
   private final long bytes;
+  private final boolean ofRound;
 
   public PeerException(int peer, String message) {
     this(peer, message, 0, 0);
+  }
+
+  /** Of a wait, whose message names the operation and its epoch already. */
+  static PeerException ofRound(int peer, String message) {
+    return new PeerException(peer, message, 0, 0, true);
   }
 
   /**
@@ -24,10 +30,20 @@ public final class PeerException extends RuntimeException {
    * @param bytes how long that is; 0 if it is not known
    */
   public PeerException(int peer, String message, long offset, long bytes) {
+    this(peer, message, offset, bytes, false);
+  }
+
+  private PeerException(int peer, String message, long offset, long bytes, boolean ofRound) {
     super(message);
     this.peer = peer;
     this.offset = offset;
     this.bytes = bytes;
+    this.ofRound = ofRound;
+  }
+
+  /** Whether the message names the operation and its epoch; a transport alone knows neither. */
+  public boolean isOfRound() {
+    return ofRound;
   }
 
   /** The rank that is the cause; not always the one that was waited for. */

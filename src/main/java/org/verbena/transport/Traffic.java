@@ -34,10 +34,13 @@ public interface Traffic {
     COMPARE_AND_SWAP
   }
 
-  /** Payload bytes of all requests to other ranks, signals and all else included. */
+  /**
+   * Payload bytes of all requests to other ranks, signals included; not of words that a rank says
+   * of itself: whether it answers, how much it has taken, that it leaves.
+   */
   long bytes();
 
-  /** How many requests of a kind were posted. */
+  /** How many requests of a kind were posted, of those that {@link #bytes} counts. */
   long operations(Operation operation);
 
   /** How many signals went to a peer. */

@@ -83,7 +83,7 @@ public final class Wait {
     } else if (over) {
       int culprit = ended ? state.culprit() : peer;
       transport.fail(culprit);
-      throw new PeerException(culprit, describe(peer) + ": " + reason(peer, state, waited));
+      throw PeerException.ofRound(culprit, describe(peer) + ": " + reason(peer, state, waited));
     }
   }
 

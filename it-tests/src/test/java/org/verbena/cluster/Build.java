@@ -20,6 +20,7 @@ final class Build {
       List.of("assertj-core", "junit-jupiter", "junit-platform", "opentest4j", "jspecify");
 
   private final Path home;
+  private List<String> classes = List.of();
 
   private Build(Path home) {
     this.home = home;
@@ -63,8 +64,7 @@ final class Build {
                 "--directory=" + home,
                 "verbena",
                 "target/lib"));
-    command.add(jar("classes", "verbena.jar"));
-    command.add(jar("test-classes", "test-classes.jar"));
+    command.addAll(classes());
     try (Stream<Path> jars = Files.list(home.resolve("target/test-lib"))) {
       jars.map(jar -> home.relativize(jar).toString())
           .filter(
@@ -75,6 +75,14 @@ final class Build {
       throw new ClusterException(
           "The build cannot be packed for the nodes: mvn test-compile first", e);
     }
+  }
+
+  /** The classes in jars, which are packed once. */
+  private synchronized List<String> classes() {
+    if (classes.isEmpty()) {
+      classes = List.of(jar("classes", "verbena.jar"), jar("test-classes", "test-classes.jar"));
+    }
+    return classes;
   }
 
   /** Packs a folder of target; returns where. */

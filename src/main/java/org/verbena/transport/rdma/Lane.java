@@ -145,6 +145,11 @@ final class Lane {
     return false;
   }
 
+  /** Whether a request is under way whose end will be told. */
+  boolean awaitsCompletion() {
+    return signaled > completed();
+  }
+
   void write(RemoteRegion to, long offset, MemoryRegion from, long localOffset, long bytes) {
     if (offset == joint && pieces < mostPieces && joins(bytes)) {
       chain.from(from, localOffset, bytes);
@@ -220,6 +225,7 @@ final class Lane {
   void writeAtomically(RemoteRegion to, long offset, long value) {
     post(false);
     note(Operation.ATOMIC_WRITE, offset, Long.BYTES);
+    count(Operation.ATOMIC_WRITE, Long.BYTES);
     link.awaitSlots(this, RESERVED + 1);
     try {
       if (!link.isGone() && !pair.postAtomicWrite(to, offset, value, id(next()))) {
@@ -244,7 +250,7 @@ final class Lane {
   }
 
   /**
-   * Writes a word with a reserved slot.
+   * Writes a word with a reserved slot; not counted, as it is no part of a move.
    *
    * @return whether there was one
    */
@@ -284,6 +290,7 @@ final class Lane {
     }
     joint = ELSEWHERE;
     note(operation, offset, bytes);
+    count(operation, bytes);
   }
 
   private void note(Operation operation, long offset, long bytes) {
@@ -291,6 +298,9 @@ final class Lane {
     operations[place] = operation;
     offsets[place] = offset;
     lengths[place] = bytes;
+  }
+
+  private void count(Operation operation, long bytes) {
     if (link.isRemote()) {
       counters.operation(operation, bytes);
     }

@@ -10,6 +10,7 @@ import org.verbena.verbs.RemoteRegion;
 /** The connection to one peer: its lanes, where its memory is, and what is known of its end. */
 final class Link {
   private static final long SLOT_TIMEOUT = TimeUnit.SECONDS.toNanos(30);
+  private static final long PROBE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private final RdmaTransport transport;
   private final int peer;
@@ -29,6 +30,7 @@ final class Link {
   private long failedOffset;
   private long failedBytes;
   private boolean gone;
+  private long nextProbe = System.nanoTime();
 
   Link(
       RdmaTransport transport,
@@ -189,7 +191,16 @@ final class Link {
 
   // The peer's end
 
-  /** Writes what nobody reads, to see whether the peer's device answers. */
+  /** Sees now and then whether the peer's device answers, unless a request under way will tell. */
+  void probe() {
+    long now = System.nanoTime();
+    if (now - nextProbe >= 0 && !lanes[0].awaitsCompletion()) {
+      nextProbe = now + PROBE_NANOS;
+      probe(lanes[0]);
+    }
+  }
+
+  /** Writes what nobody reads, and is told when that and all before it has arrived. */
   void probe(Lane lane) {
     if (!hasFailed()) {
       var _ = lane.writeUrgent(control(), layout.probe(transport.rank()), 0);

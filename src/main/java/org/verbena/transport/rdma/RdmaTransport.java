@@ -48,7 +48,6 @@ final class RdmaTransport implements Transport {
   private static final int LANE_BITS = 8;
   private static final long FAREWELL_NANOS = TimeUnit.SECONDS.toNanos(3);
   private static final long LAST_WORDS_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
-  private static final long PROBE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final int POLLED = 64;
 
   /** Pieces of memory that a message may be gathered from; what common devices can. */
@@ -79,7 +78,6 @@ final class RdmaTransport implements Transport {
   private IdleStrategy idle = IdleStrategy.forNetwork(1);
   private int lane;
   private @Nullable Link troubled;
-  private long nextProbe = System.nanoTime();
   private boolean failed;
   private boolean left;
   private boolean released;
@@ -497,16 +495,8 @@ final class RdmaTransport implements Transport {
       PeerState last = told(peer);
       return last.kind() == PeerState.Kind.ALIVE ? new PeerState(PeerState.Kind.DEAD, peer) : last;
     }
-    probe(link);
+    link.probe();
     return told;
-  }
-
-  private void probe(Link link) {
-    long now = System.nanoTime();
-    if (now - nextProbe >= 0) {
-      nextProbe = now + PROBE_NANOS;
-      link.probe(link.lanes()[0]);
-    }
   }
 
   @Override

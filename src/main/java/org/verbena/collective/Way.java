@@ -1,15 +1,18 @@
-package org.verbena.cli;
+package org.verbena.collective;
 
 import java.util.Locale;
-import org.verbena.collective.Route;
 
-/** How files go from rank to rank. */
-enum Way {
+/** The usual routes from rank 0 to all ranks. */
+public enum Way {
+  /** {@link Route#chain}. */
   CHAIN,
+  /** {@link Route#tree}. */
   TREE,
+  /** {@link Route#star}. */
   STAR;
 
-  Route of(int ranks) {
+  /** The route among {@code ranks} ranks. */
+  public Route of(int ranks) {
     return switch (this) {
       case CHAIN -> Route.chain(ranks);
       case TREE -> Route.tree(ranks);
