@@ -93,15 +93,18 @@ final class Writing {
 
   private void takePart(Chunk chunk) throws IOException {
     skipFull();
-    require(
+    boolean isNext =
         begun
             && parameter < parameters.size()
             && chunk.parameter() == parameter
             && chunk.offset() == offset
             && chunk.bytes() > 0
-            && chunk.bytes() <= parameters.get(parameter).bytes() - offset,
-        "parameter %d comes from %d on, expected parameter %d from %d on"
-            .formatted(chunk.parameter(), chunk.offset(), parameter, offset));
+            && chunk.bytes() <= parameters.get(parameter).bytes() - offset;
+    if (!isNext) {
+      throw new IOException(
+          "parameter %d comes from %d on, expected parameter %d from %d on"
+              .formatted(chunk.parameter(), chunk.offset(), parameter, offset));
+    }
     target.write(parameter, offset, chunk.memory(), ChunkLayout.HEADER_BYTES, chunk.bytes());
     checksum = Crc.combine(checksum, chunk.checksum(), chunk.bytes());
     offset += chunk.bytes();

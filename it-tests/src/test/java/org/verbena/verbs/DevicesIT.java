@@ -31,7 +31,7 @@ class DevicesIT {
 
   @BeforeEach
   void addASecondDevice() {
-    second = new SecondDevice(node);
+    second = SecondDevice.alone(node);
     assertThat(chosen(second.name())).startsWith(second.name());
   }
 

@@ -259,7 +259,7 @@ class RdmaIT {
 
   @Test
   void largePacketsAreUsedWhereTheNetworkHasThem() throws Exception {
-    try (SecondDevice second = new SecondDevice(cluster.node(1))) {
+    try (SecondDevice second = SecondDevice.alone(cluster.node(1))) {
       String device = second.name();
       Map<String, String> settings = settings("DEVICE", device);
       int[] sizes = {2, 16, 2048, 8, 3};
@@ -275,7 +275,7 @@ class RdmaIT {
   @Test
   void ofTwoDevicesTheOneThatIsDownIsLeftAlone() throws Exception {
     String own = cluster.node(1).device().name();
-    try (SecondDevice second = new SecondDevice(cluster.node(1))) {
+    try (SecondDevice second = SecondDevice.alone(cluster.node(1))) {
       second.takeDown();
       int[] sizes = {2, 8, 256, 4, 2};
       new Hosts(cluster, 2, 1)
@@ -382,41 +382,23 @@ class RdmaIT {
     new Hosts(cluster, 2, 1).run(group -> accept(group, rdma(settings), sizes, 1_000, 6));
   }
 
+  /** By devices without an IPv4 address, whose table has a link-local GID first. */
   @Test
   void ranksMeetOverIpv6() throws Exception {
     int[] sizes = {2, 8, 256, 4, 2};
-    Map<String, String> first = settings("GID_INDEX", addIpv6(cluster.node(1), "fd00::1"));
-    Map<String, String> second = settings("GID_INDEX", addIpv6(cluster.node(2), "fd00::2"));
-    try {
+    try (SecondDevice one = SecondDevice.ofIpv6(cluster.node(1), "fd00::1");
+        SecondDevice other = SecondDevice.ofIpv6(cluster.node(2), "fd00::2")) {
+      Map<String, String> first = settings("DEVICE", one.name());
+      Map<String, String> second = settings("DEVICE", other.name());
       new Hosts(cluster, 2, 1)
           .run(
               group -> {
                 Map<String, String> settings = group.rank() == 0 ? first : second;
-                assertThat(pathToPeer(group, rdma(settings))).contains("fd00::", "MTU 1024");
+                assertThat(pathToPeer(group, rdma(settings)))
+                    .contains("fd00::%d".formatted(group.rank() + 1), "MTU 1024");
                 return accept(group, rdma(settings), sizes, 1_000, 6);
               });
-    } finally {
-      for (Node node : List.of(cluster.node(1), cluster.node(2))) {
-        node.exec("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6").orThrow();
-      }
     }
-  }
-
-  /** Gives a node an IPv6 address; returns the index of its GID. */
-  private static String addIpv6(Node node, String address) {
-    return node.exec(
-            "sh",
-            "-c",
-            """
-            echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6 &&
-            ip -6 address add %s/64 dev eth0 nodad &&
-            until file=$(grep -l ^fd00: /sys/class/infiniband/%s/ports/1/gids/*); do sleep 0.1; done &&
-            basename $file
-            """
-                .formatted(address, node.device().name()))
-        .orThrow()
-        .stdout()
-        .strip();
   }
 
   /** Rounds until a peer fails; returns the message, and how long closing took in nanoseconds. */
