@@ -98,12 +98,12 @@ final class SyncRank {
           if (now - shown >= PROGRESS_NANOS || bytes == total) {
             shown = now;
             System.err.printf(
-                "%s%,d of %,d bytes, %3.0f %%, %.2f GB/s%n",
+                "%s%,d of %,d bytes, %3.0f %%, %,.1f MB/s%n",
                 RankOutput.PROGRESS,
                 bytes,
                 total,
                 100.0 * bytes / total,
-                bytes / (double) Math.max(1, now - start));
+                1e3 * bytes / Math.max(1, now - start));
           }
         };
     return collective.sync().send(source, route, progress);
@@ -146,7 +146,7 @@ final class SyncRank {
     }
     if (group.rank() == 0) {
       System.out.printf(
-          "%d file%s, %,d bytes to %d rank%s over %s in a %s: %.2f s, %.3f GB/s to each%n",
+          "%d file%s, %,d bytes to %d rank%s over %s in a %s: %.2f s, %,.1f MB/s to each%n",
           files.size(),
           files.size() == 1 ? "" : "s",
           report.bytes(),
@@ -155,7 +155,7 @@ final class SyncRank {
           provider.name(),
           way,
           seconds,
-          report.bytes() / seconds / 1e9);
+          report.bytes() / seconds / 1e6);
       System.out.print(paths);
       System.out.printf(
           "checksum %08x on all ranks, %d chunks sent again%n", report.checksum(), repeated);
