@@ -519,27 +519,38 @@ final class RdmaTransport implements Transport {
   /** Tells all peers how this rank leaves, and waits until they can know. */
   private void tellAll(long state, long deadline) {
     boolean[] told = new boolean[size];
-    pollUntil(
-        deadline,
-        link -> {
-          told[link.peer()] |= link.tell(state);
-          return told[link.peer()] && link.isSettled();
-        });
+    var _ =
+        pollUntil(
+            deadline,
+            link -> {
+              told[link.peer()] |= link.tell(state);
+              return told[link.peer()] && link.isSettled();
+            });
   }
 
-  /** Polls until this is so of all links, or the deadline has passed; asks each link every time. */
-  private void pollUntil(long deadline, Predicate<Link> done) {
+  /** Whether all that was posted completes by the deadline, so that all slots are free again. */
+  boolean settle(long deadline) {
+    return pollUntil(deadline, Link::isSettled);
+  }
+
+  /**
+   * Polls until this is so of all links, or the deadline has passed; asks each link every time.
+   *
+   * @return whether it is so
+   */
+  private boolean pollUntil(long deadline, Predicate<Link> done) {
     for (int pauses = 0; System.nanoTime() - deadline < 0; pauses++) {
       boolean all = true;
       for (Link link : links) {
         all &= link == null || done.test(link);
       }
       if (all) {
-        return;
+        return true;
       }
       poll();
       idle.idle(pauses);
     }
+    return false;
   }
 
   @Override
@@ -562,7 +573,7 @@ final class RdmaTransport implements Transport {
     try {
       long deadline = System.nanoTime() + FAREWELL_NANOS;
       // What was sent has to arrive first.
-      pollUntil(deadline, Link::isSettled);
+      var _ = settle(deadline);
       tellAll(ControlBlock.closed(), deadline + LAST_WORDS_NANOS);
     } catch (PeerException | VerbsException e) {
       LOG.log(System.Logger.Level.DEBUG, "closing goes on without a word to all", e);

@@ -2,10 +2,16 @@ package org.verbena.transport.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
 import org.verbena.acceptance.Acceptance;
@@ -18,6 +24,8 @@ import org.verbena.cluster.Node;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
+import org.verbena.transport.Transport;
+import org.verbena.transport.TransportProvider;
 
 /** Many rounds of random shapes between two nodes, on a network that loses packets. */
 @Tag("long")
@@ -44,7 +52,7 @@ class RdmaSoakIT {
     cluster.node(2).slow("loss", "1%");
     for (int shape = 0; shape < SHAPES; shape++) {
       long each = seed + shape;
-      hosts.run(group -> rounds(group, new Random(each), ROUNDS));
+      hosts.run(group -> soak(group, new Random(each)));
     }
     assertThat(resources()).as("seed %d", seed).isEqualTo(before);
   }
@@ -60,6 +68,56 @@ class RdmaSoakIT {
               .stdout());
     }
     return String.join("", counts);
+  }
+
+  /** Remembers the transport that it opens. */
+  private static final class Watched implements TransportProvider {
+    private final RdmaProvider provider;
+    private @Nullable RdmaTransport opened;
+
+    Watched(RdmaSettings settings) {
+      provider = new RdmaProvider(settings);
+    }
+
+    @Override
+    public String name() {
+      return provider.name();
+    }
+
+    @Override
+    public boolean isDirect() {
+      return provider.isDirect();
+    }
+
+    @Override
+    public Transport open(Group group, long windowBytes) {
+      opened = (RdmaTransport) provider.open(group, windowBytes);
+      return opened;
+    }
+
+    RdmaTransport opened() {
+      return Objects.requireNonNull(opened);
+    }
+  }
+
+  /** Memory that devices have pinned for this process, and how many files it has open. */
+  private static List<String> held() throws IOException {
+    List<String> held = new ArrayList<>();
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
+      lines.filter(line -> line.startsWith("VmPin:")).forEach(held::add);
+    }
+    try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+      held.add(files.count() + " files");
+    }
+    return held;
+  }
+
+  /** Rounds after which the process holds what it held before. */
+  private static Boolean soak(Group group, Random random) throws IOException {
+    List<String> before = held();
+    rounds(group, random, ROUNDS);
+    assertThat(held()).isEqualTo(before);
+    return true;
   }
 
   private static Boolean rounds(Group group, Random random, int rounds) {
@@ -80,7 +138,8 @@ class RdmaSoakIT {
             .timeout(Duration.ofSeconds(60))
             .build();
     PhaseOrder[] orders = PhaseOrder.values();
-    try (Exchange exchange = Exchange.open(group, new RdmaProvider(settings), config);
+    Watched provider = new Watched(settings);
+    try (Exchange exchange = Exchange.open(group, provider, config);
         Acceptance acceptance =
             new Acceptance(exchange, (rank, input) -> tokens - input * rank, true, 5)) {
       acceptance.run(
@@ -88,6 +147,8 @@ class RdmaSoakIT {
           orders[random.nextInt(orders.length)],
           CombineWay.HANDED_OVER,
           (round, phase, nanos) -> {});
+      long deadline = System.nanoTime() + config.timeout().toNanos();
+      assertThat(provider.opened().settle(deadline)).as("all slots are free again").isTrue();
       group.allGather("end of rounds", new byte[0]);
     }
     return true;
