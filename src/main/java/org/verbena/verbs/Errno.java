@@ -15,6 +15,7 @@ final class Errno extends Exception {
   static final int EFAULT = 14;
   static final int ENOSYS = 38;
   static final int EOPNOTSUPP = 95;
+  static final int ETIMEDOUT = 110;
 
   private static final Map<Integer, String> TEXT =
       Map.ofEntries(

@@ -31,6 +31,7 @@ import org.verbena.ffi.ibv_qp_init_attr_ex;
  */
 public final class QueuePair extends Postable {
   private static final int SEQUENCE_MASK = 0xff_ffff;
+  private static final int LOOKUPS = 5;
 
   private final ProtectionDomain domain;
   private final Context context;
@@ -337,22 +338,35 @@ public final class QueuePair extends Postable {
     modify(QueuePairState.INIT, datagram ? attributes.qkey(qkey) : attributes.access(access));
   }
 
-  /** The step from INIT to RTR: from now on {@code remote} may write. */
+  /**
+   * The step from INIT to RTR: from now on {@code remote} may write. On Ethernet the kernel looks
+   * up the neighbour meanwhile, and fails with ETIMEDOUT after a second, as when the first question
+   * was lost; so this asks up to {@value #LOOKUPS} times.
+   */
   public void readyToReceive(Endpoint remote) {
     if (path.isGlobal() && (remote.gid().isZero() || remote.gidType() != path.gidType())) {
       throw new IllegalArgumentException(
           "%s speaks %s, its peer %s with GID %s; both ends must speak the same"
               .formatted(path, path.gidType(), remote.gidType(), remote.gid()));
     }
-    modify(
-        QueuePairState.RTR,
+    QueuePairAttributes attributes =
         new QueuePairAttributes()
             .address(path, remote, options.traffic())
             .pathMtu(path.port().activeMtu().min(remote.mtu()))
             .destination(remote.queuePair())
             .receiveSequence(remote.packetSequence())
             .responderReads(Math.min(readDepth, remote.readDepth()))
-            .minRnrTimer(options.minRnrTimer()));
+            .minRnrTimer(options.minRnrTimer());
+    for (int lookups = 1; ; lookups++) {
+      try {
+        modify(QueuePairState.RTR, attributes);
+        return;
+      } catch (VerbsException e) {
+        if (e.errno() != Errno.ETIMEDOUT || lookups == LOOKUPS) {
+          throw e;
+        }
+      }
+    }
   }
 
   /** The step from RTR to RTS. */

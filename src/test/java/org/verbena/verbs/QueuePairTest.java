@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -126,6 +127,24 @@ class QueuePairTest {
                     new Endpoint(1, 2, new Gid(0, 0), GidType.ROCE_V2, 0, Mtu.MTU_1024, 1)))
         .hasMessageContaining("GID ::;");
     assertThat(pair.state()).isEqualTo(QueuePairState.INIT);
+  }
+
+  @Test
+  void aNeighbourThatIsNotFoundAtOnceIsLookedUpAgain() {
+    QueuePair pair = make(QueuePairOptions.DEFAULTS);
+    pair.initialize();
+    String step = "modify_qp " + IbverbsTypes.IBV_QPS_RTR();
+    device.errors.put(step, Errno.ETIMEDOUT);
+    assertThatThrownBy(() -> pair.readyToReceive(peer(Mtu.MTU_1024, 4)))
+        .hasMessageContainingAll("ibv_modify_qp", "ETIMEDOUT", "from INIT to RTR");
+    assertThat(Collections.frequency(device.calls, step)).isEqualTo(5);
+    device.errors.put(step, Errno.EINVAL);
+    assertThatThrownBy(() -> pair.readyToReceive(peer(Mtu.MTU_1024, 4)))
+        .hasMessageContaining("EINVAL");
+    assertThat(Collections.frequency(device.calls, step)).isEqualTo(6);
+    device.errors.clear();
+    pair.readyToReceive(peer(Mtu.MTU_1024, 4));
+    assertThat(pair.state()).isEqualTo(QueuePairState.RTR);
   }
 
   @Test
