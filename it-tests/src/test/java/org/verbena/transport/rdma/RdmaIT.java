@@ -384,6 +384,7 @@ class RdmaIT {
 
   /** By devices without an IPv4 address, whose table has a link-local GID first. */
   @Test
+  @Tag("long")
   void ranksMeetOverIpv6() throws Exception {
     int[] sizes = {2, 8, 256, 4, 2};
     try (SecondDevice one = SecondDevice.ofIpv6(cluster.node(1), "fd00::1");
