@@ -30,9 +30,9 @@ import org.verbena.layout.LayoutOptions;
 import org.verbena.layout.Region;
 import org.verbena.moe.ExchangeConfig.CombineOrder;
 import org.verbena.transport.PeerException;
-import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
 import org.verbena.transport.WaitInterruptedException;
+import org.verbena.transport.WrappedProvider;
 
 /** What an exchange must do over any transport. The tests of each transport extend this class. */
 abstract class ExchangeContract {
@@ -67,34 +67,23 @@ abstract class ExchangeContract {
   /** The provider under test, with NaN in all memory where rows and entries arrive. */
   private TransportProvider poisoned(ExchangeConfig config) {
     TransportProvider provider = provider();
-    return new TransportProvider() {
-      @Override
-      public String name() {
-        return provider.name();
-      }
-
-      @Override
-      public boolean isDirect() {
-        return provider.isDirect();
-      }
-
-      @Override
-      public Transport open(Group group, long windowBytes) {
-        Transport transport = provider.open(group, windowBytes);
-        LayoutOptions.Kind kind = isDirect() ? LayoutOptions.Kind.SHARED : LayoutOptions.Kind.RDMA;
-        LayoutOptions options =
-            LayoutOptions.of(kind).withHalves(config.halves()).withCompact(config.compact());
-        for (Region region : new BufferLayout(config.shape(), options).regions()) {
-          if (!region.name().contains("count")
-              && !region.name().contains("progress")
-              && !region.name().contains("flag")) {
-            transport.window().asSlice(region.offset(), region.bytes()).fill((byte) 0xff);
+    return new WrappedProvider(
+        provider,
+        (group, transport) -> {
+          LayoutOptions.Kind kind =
+              provider.isDirect() ? LayoutOptions.Kind.SHARED : LayoutOptions.Kind.RDMA;
+          LayoutOptions options =
+              LayoutOptions.of(kind).withHalves(config.halves()).withCompact(config.compact());
+          for (Region region : new BufferLayout(config.shape(), options).regions()) {
+            if (!region.name().contains("count")
+                && !region.name().contains("progress")
+                && !region.name().contains("flag")) {
+              transport.window().asSlice(region.offset(), region.bytes()).fill((byte) 0xff);
+            }
           }
-        }
-        group.allGather("poisoned", new byte[0]);
-        return transport;
-      }
-    };
+          group.allGather("poisoned", new byte[0]);
+          return transport;
+        });
   }
 
   private void accept(

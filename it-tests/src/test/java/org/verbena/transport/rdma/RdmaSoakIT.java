@@ -8,10 +8,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
 import org.verbena.acceptance.Acceptance;
@@ -24,8 +22,8 @@ import org.verbena.cluster.Node;
 import org.verbena.layout.ExchangeShape;
 import org.verbena.moe.Exchange;
 import org.verbena.moe.ExchangeConfig;
-import org.verbena.transport.Transport;
 import org.verbena.transport.TransportProvider;
+import org.verbena.transport.WrappedProvider;
 
 /** Many rounds of random shapes between two nodes, on a network that loses packets. */
 @Tag("long")
@@ -70,36 +68,6 @@ class RdmaSoakIT {
     return String.join("", counts);
   }
 
-  /** Remembers the transport that it opens. */
-  private static final class Watched implements TransportProvider {
-    private final RdmaProvider provider;
-    private @Nullable RdmaTransport opened;
-
-    Watched(RdmaSettings settings) {
-      provider = new RdmaProvider(settings);
-    }
-
-    @Override
-    public String name() {
-      return provider.name();
-    }
-
-    @Override
-    public boolean isDirect() {
-      return provider.isDirect();
-    }
-
-    @Override
-    public Transport open(Group group, long windowBytes) {
-      opened = (RdmaTransport) provider.open(group, windowBytes);
-      return opened;
-    }
-
-    RdmaTransport opened() {
-      return Objects.requireNonNull(opened);
-    }
-  }
-
   /** Rounds after which devices have as much memory pinned for this process as before. */
   private static Boolean soak(Group group, Random random) throws IOException {
     String before = pinned();
@@ -132,7 +100,14 @@ class RdmaSoakIT {
             .timeout(Duration.ofSeconds(60))
             .build();
     PhaseOrder[] orders = PhaseOrder.values();
-    Watched provider = new Watched(settings);
+    List<RdmaTransport> opened = new ArrayList<>();
+    TransportProvider provider =
+        new WrappedProvider(
+            new RdmaProvider(settings),
+            (_, transport) -> {
+              opened.add((RdmaTransport) transport);
+              return transport;
+            });
     try (Exchange exchange = Exchange.open(group, provider, config);
         Acceptance acceptance =
             new Acceptance(exchange, (rank, input) -> tokens - input * rank, true, 5)) {
@@ -142,7 +117,7 @@ class RdmaSoakIT {
           CombineWay.HANDED_OVER,
           (round, phase, nanos) -> {});
       long deadline = System.nanoTime() + config.timeout().toNanos();
-      assertThat(provider.opened().settle(deadline)).as("all slots are free again").isTrue();
+      assertThat(opened.getFirst().settle(deadline)).as("all slots are free again").isTrue();
       group.allGather("end of rounds", new byte[0]);
     }
     return true;
