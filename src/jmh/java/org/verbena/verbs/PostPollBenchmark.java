@@ -14,12 +14,15 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.CompilerControl;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 import org.verbena.ffi.ibv_cq;
@@ -27,9 +30,11 @@ import org.verbena.ffi.ibv_qp;
 import org.verbena.ffi.ibv_send_wr;
 
 /**
- * One signaled write posted and its completion polled, with C functions that do nothing behind the
- * pointers of the context: what this library adds, beside a loop in C. Needs cc and libibverbs-dev.
+ * One signaled write posted and its completion polled, a thousand times, with C functions that do
+ * nothing behind the pointers of the context: what this library adds, beside the same loop in C.
+ * Needs cc and libibverbs-dev.
  */
+@SuppressWarnings({"restricted", "NullAway.Init"}) // fields are set by open
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -39,41 +44,47 @@ import org.verbena.ffi.ibv_send_wr;
 public class PostPollBenchmark {
   private static final int TIMES = 1000;
 
+  /** What {@link Provider} says of the device: a false one is called as rxe is. */
+  @Param({"true", "false"})
+  private boolean postsInUserSpace;
+
   private final Completions found = new Completions(1);
-  private final QueuePair pair;
-  private final CompletionQueue queue;
-  private final SendRequests chain;
-  private final MethodHandle loop;
+  private final SymbolLookup library = SymbolLookup.libraryLookup(compile(), Arena.global());
+  private final MethodHandle loop =
+      Linker.nativeLinker()
+          .downcallHandle(
+              library.findOrThrow("post_and_poll"),
+              FunctionDescriptor.of(
+                  ValueLayout.JAVA_LONG,
+                  ValueLayout.ADDRESS,
+                  ValueLayout.ADDRESS,
+                  ValueLayout.ADDRESS,
+                  ValueLayout.JAVA_LONG));
   private final MemorySegment qp = Arena.global().allocate(ibv_qp.layout());
   private final MemorySegment cq = Arena.global().allocate(ibv_cq.layout());
   private final MemorySegment wr = Arena.global().allocate(ibv_send_wr.layout());
   private final MemorySegment refused = Arena.global().allocate(ValueLayout.ADDRESS);
-  private final MemorySegment post;
-  private final MemorySegment poll;
+  private QueuePair pair;
+  private CompletionQueue queue;
+  private SendRequests chain;
+  private FastCalls calls;
 
   /** Called by JMH. */
-  @SuppressWarnings("restricted")
-  public PostPollBenchmark() {
-    SymbolLookup library = SymbolLookup.libraryLookup(compile(), Arena.global());
+  public PostPollBenchmark() {}
+
+  /** Opens the device. */
+  @Setup
+  public void open() {
     StandIn device = new StandIn();
     device.useFunctions(
-        library.findOrThrow("do_nothing_post_send"), library.findOrThrow("do_nothing_poll_cq"));
+        library.findOrThrow("do_nothing_post_send"),
+        library.findOrThrow("do_nothing_poll_cq"),
+        new Provider(true, postsInUserSpace));
     Loop ends = new Loop(device, QueuePairOptions.DEFAULTS.withInline(8));
     pair = ends.near;
     queue = ends.sendQueue;
-    chain = pair.sendRequests(1, 1).write(ends.remote.remote(), 0).fromLong(1).signaled();
-    loop =
-        Linker.nativeLinker()
-            .downcallHandle(
-                library.findOrThrow("post_and_poll"),
-                FunctionDescriptor.of(
-                    ValueLayout.JAVA_LONG,
-                    ValueLayout.ADDRESS,
-                    ValueLayout.ADDRESS,
-                    ValueLayout.ADDRESS,
-                    ValueLayout.JAVA_LONG));
-    post = FastCalls.postSend(ends.context.handle());
-    poll = FastCalls.pollCq(ends.context.handle());
+    chain = pair.sendRequests(1, 1).write(ends.remote.remote(), 0).fromLong(1).id(2).signaled();
+    calls = ends.context.calls();
     ibv_qp.context(qp, ends.context.handle());
     ibv_cq.context(cq, ends.context.handle());
   }
@@ -99,18 +110,33 @@ public class PostPollBenchmark {
   }
 
   @Benchmark
+  @CompilerControl(CompilerControl.Mode.DONT_INLINE)
+  @OperationsPerInvocation(TIMES)
   public int java() {
-    if (!pair.post(chain)) {
-      throw new IllegalStateException("no slot");
+    int failed = 0;
+    for (int i = 0; i < TIMES; i++) {
+      if (!pair.post(chain) || queue.poll(found) != 1) {
+        failed++;
+      }
     }
-    return queue.poll(found);
+    if (failed != 0) {
+      throw new IllegalStateException(failed + " failed");
+    }
+    return failed;
   }
 
   /** The two calls alone, linked as {@link #java} has them: the least that Java's linker takes. */
   @Benchmark
+  @CompilerControl(CompilerControl.Mode.DONT_INLINE)
+  @OperationsPerInvocation(TIMES)
   public int calls() {
-    return FastCalls.post(post, qp.address(), wr.address(), refused.address())
-        + FastCalls.criticalPoll(poll, cq.address(), 1, found.address());
+    int sum = 0;
+    for (int i = 0; i < TIMES; i++) {
+      sum +=
+          FastCalls.constantPostSend(qp.address(), wr.address(), refused.address())
+              + FastCalls.pollCq(calls, cq.address(), 1, found.address());
+    }
+    return sum;
   }
 
   @Benchmark

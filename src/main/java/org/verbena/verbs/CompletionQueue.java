@@ -6,7 +6,6 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
-import org.verbena.ffi.ibv_context_ops;
 import org.verbena.ffi.ibv_cq;
 
 /**
@@ -17,9 +16,7 @@ public final class CompletionQueue extends Resource {
   private final Context context;
   private final MemorySegment handle;
   private final long address;
-  private final MemorySegment pollFunction;
-  private final MemorySegment notifyFunction;
-  private final boolean critical;
+  private final FastCalls calls;
   private final @Nullable CompletionChannel channel;
   private final Gate gate = new Gate();
   private final BitSet taken = new BitSet();
@@ -28,15 +25,16 @@ public final class CompletionQueue extends Resource {
   private volatile int capacity;
   private int reserved;
 
+  /** Whose request has completed last: mostly the one whose does next. */
+  private @Nullable WorkQueue recent;
+
   CompletionQueue(Context context, MemorySegment handle, @Nullable CompletionChannel channel) {
     super(channel == null ? new Resource[] {context} : new Resource[] {context, channel});
     this.context = context;
     this.channel = channel;
     this.handle = handle;
     this.address = handle.address();
-    this.pollFunction = FastCalls.pollCq(context.handle());
-    this.notifyFunction = FastCalls.reqNotifyCq(context.handle());
-    this.critical = !context.driver().callsJava();
+    this.calls = context.calls();
     this.capacity = ibv_cq.cqe(handle);
     gate.setOpen(true);
     attach();
@@ -115,6 +113,7 @@ public final class CompletionQueue extends Resource {
     @Nullable Slots[] next = Arrays.copyOf(places, Math.max(places.length, place + 1));
     next[place] = slots;
     places = next;
+    recent = null;
   }
 
   /** Gives back what {@link #admit} gave. Under the lock. */
@@ -134,41 +133,51 @@ public final class CompletionQueue extends Resource {
    *     with it is in {@code into}
    */
   public int poll(Completions into) {
-    into.clear();
     if (!gate.enter()) {
+      into.clear();
       throw closed();
     }
     try {
-      int found =
-          critical
-              ? FastCalls.criticalPoll(pollFunction, address, into.capacity(), into.address())
-              : FastCalls.poll(pollFunction, address, into.capacity(), into.address());
+      int found = FastCalls.pollCq(calls, address, into.capacity(), into.address());
       if (found > 0) {
-        account(into, found);
-      } else if (found < 0) {
+        return account(into, found);
+      }
+      into.clear();
+      if (found < 0) {
         throw pollFailure(found);
       }
-      return into.size();
+      return 0;
     } finally {
       gate.leave();
       Reference.reachabilityFence(into);
     }
   }
 
-  /** Takes note of the completions: frees slots, keeps first errors, shows what is to be seen. */
-  private void account(Completions into, int found) {
+  /**
+   * Takes note of the completions: frees slots, keeps first errors, shows what is to be seen.
+   *
+   * @return how many are shown
+   */
+  private int account(Completions into, int found) {
+    int shown = into.showFirst(recent, found);
+    return shown == found ? found : accountFrom(shown, into, found);
+  }
+
+  private int accountFrom(int first, Completions into, int found) {
     VerbsException stranger = null;
-    int row = 0;
-    do {
+    Slots slots = null;
+    for (int row = first; row < found; row++) {
       long id = into.rawId(row);
-      Slots slots = at(RequestId.place(RequestId.tag(id)));
+      slots = at(RequestId.place(RequestId.tag(id)));
       if ((slots == null || !slots.completes(id, row, into)) && !isPast(id)) {
         stranger = strangerFailure(into, row);
       }
-    } while (++row < found);
+    }
+    recent = slots instanceof WorkQueue queue ? queue : recent;
     if (stranger != null) {
       throw stranger;
     }
+    return into.size();
   }
 
   private @Nullable Slots at(int place) {
@@ -214,8 +223,7 @@ public final class CompletionQueue extends Resource {
   public void requestNotification(boolean solicitedOnly) {
     synchronized (lock()) {
       requireOpen();
-      int result =
-          ibv_context_ops.req_notify_cq.invoke(notifyFunction, handle, solicitedOnly ? 1 : 0);
+      int result = calls.reqNotifyCq(handle, solicitedOnly);
       if (result != 0) {
         throw new VerbsException(
             "ibv_req_notify_cq", context.name(), Math.abs(result), "asking to be woken");

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.IbverbsTypes;
@@ -34,6 +35,10 @@ public final class Completions {
   private final MemorySegment table;
   private final long address;
   private final @Nullable WorkQueue[] queues;
+
+  /** The queue of all rows; null if they have each their own, in {@link #queues}. */
+  private @Nullable WorkQueue shared;
+
   private int size;
 
   /** Room for {@code capacity} completions of one poll. */
@@ -61,6 +66,41 @@ public final class Completions {
   }
 
   /**
+   * Shows the rows from the first on that are successes of {@code queue} and to be seen: most are,
+   * and nothing is to be looked up or moved for them.
+   *
+   * @param found how many rows there are
+   * @return how many are shown now
+   */
+  int showFirst(@Nullable WorkQueue queue, int found) {
+    int row = 0;
+    while (queue != null && showPlain(queue, row)) {
+      if (++row == found) {
+        size = found;
+        if (shared != queue) {
+          shared = queue; // not always: a store of a reference costs a barrier
+        }
+        return found;
+      }
+    }
+    Arrays.fill(queues, 0, row, queue);
+    shared = null;
+    size = row;
+    return row;
+  }
+
+  private boolean showPlain(WorkQueue queue, int row) {
+    long at = Memory.bounded(address + row * BYTES);
+    long id = Memory.getLong(at + ID);
+    if (!queue.isPlainlyOutstanding(id) || Memory.getInt(at + STATUS) != SUCCESS) {
+      return false;
+    }
+    Memory.setLong(at + ID, queue.nameOf(id));
+    queue.completedUpToRelease(id + 1);
+    return true;
+  }
+
+  /**
    * Shows row {@code row} of the table, a request of {@code queue} that the user called {@code
    * name}. It moves up to the rows that are shown, and the name takes the place of its id.
    */
@@ -71,7 +111,7 @@ public final class Completions {
     }
     Memory.setLong(address + to * BYTES + ID, name);
     if (queues[to] != queue) {
-      queues[to] = queue; // not always: a store of a reference costs a barrier
+      queues[to] = queue;
     }
     size = to + 1;
   }
@@ -111,7 +151,8 @@ public final class Completions {
   }
 
   private WorkQueue queue(int index) {
-    return Objects.requireNonNull(queues[Objects.checkIndex(index, size)]);
+    Objects.checkIndex(index, size);
+    return Objects.requireNonNull(shared == null ? queues[index] : shared);
   }
 
   /** The id that the request was given. */

@@ -25,6 +25,7 @@ public final class Context extends Resource {
   private final String name;
   private final MemorySegment handle;
   private final EventSource events;
+  private @Nullable FastCalls calls;
 
   private Context(Driver driver, String name, MemorySegment handle) {
     this.driver = driver;
@@ -63,6 +64,16 @@ public final class Context extends Resource {
   /** The name of the device. */
   public String name() {
     return name;
+  }
+
+  /** Its functions that have no symbol. */
+  FastCalls calls() {
+    synchronized (lock()) {
+      if (calls == null) {
+        calls = FastCalls.of(handle, driver);
+      }
+      return calls;
+    }
   }
 
   VerbsException failure(String verb, Errno errno, String detail) {

@@ -119,11 +119,10 @@ interface Driver {
 
   void destroyQp(MemorySegment qp) throws Errno;
 
-  /**
-   * Whether a function pointer of this driver's contexts may run Java. It must then not be called
-   * as a critical function.
-   */
-  boolean callsJava();
+  /** The provider whose poll_cq is at {@code function}. */
+  default Provider provider(MemorySegment function) {
+    return Provider.UNKNOWN;
+  }
 
   /** How long a thread may stay in a function of a context before it counts as hung. */
   default Duration callLimit() {

@@ -5,15 +5,25 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.ibv_context;
 import org.verbena.ffi.ibv_context_ops;
 
 /**
- * Calls of the functions that have no symbol. Their pointers lie in the context, at a distance from
- * {@code struct ibv_context} that all versions of the library share.
+ * The functions that have no symbol. Their pointers lie in the context, at a distance from {@code
+ * struct ibv_context} that all versions of the library share. All devices of a provider have the
+ * same ones, and a process mostly uses one provider: those that come first are constants for the
+ * compiler, which then has nothing to check about them in each call.
  */
 @SuppressWarnings("restricted")
-final class FastCalls {
+record FastCalls(
+    Provider provider,
+    MemorySegment postSend,
+    MemorySegment postRecv,
+    MemorySegment postSrqRecv,
+    MemorySegment pollCq,
+    MemorySegment reqNotifyCq) {
   // Pointers go as longs: they are not of memory that a call would have to keep alive.
   private static final FunctionDescriptor POST =
       FunctionDescriptor.of(
@@ -29,58 +39,100 @@ final class FastCalls {
   private static final MethodHandle CALL_POLL = Linker.nativeLinker().downcallHandle(POLL);
 
   /**
-   * Polling is short, blocks nowhere and never calls back, so the thread need not leave the Java
-   * state for it. Posting may end in a system call, so it must.
+   * For functions that are short, block nowhere and never call back: the thread need not leave the
+   * Java state for them. For a system call it must.
    */
+  private static final MethodHandle CRITICAL_POST =
+      Linker.nativeLinker().downcallHandle(POST, Linker.Option.critical(false));
+
   private static final MethodHandle CRITICAL_POLL =
       Linker.nativeLinker().downcallHandle(POLL, Linker.Option.critical(false));
 
-  private FastCalls() {}
+  private static @Nullable FastCalls first;
 
-  private static MemorySegment ops(MemorySegment context) {
-    return context.asSlice(ibv_context.ops$offset(), ibv_context_ops.sizeof());
+  /** Made once there is a first. Fields of a constant record are constants too. */
+  private static final class Constant {
+    static final FastCalls CALLS = Objects.requireNonNull(first);
   }
 
-  static MemorySegment pollCq(MemorySegment context) {
-    return ibv_context_ops.poll_cq(ops(context));
+  /** Those of {@code context}, which {@code driver} opened. */
+  static FastCalls of(MemorySegment context, Driver driver) {
+    MemorySegment ops = context.asSlice(ibv_context.ops$offset(), ibv_context_ops.sizeof());
+    FastCalls calls =
+        new FastCalls(
+            driver.provider(ibv_context_ops.poll_cq(ops)),
+            ibv_context_ops.post_send(ops),
+            ibv_context_ops.post_recv(ops),
+            ibv_context_ops.post_srq_recv(ops),
+            ibv_context_ops.poll_cq(ops),
+            ibv_context_ops.req_notify_cq(ops));
+    return calls.equals(firstOr(calls)) ? Constant.CALLS : calls;
   }
 
-  static MemorySegment reqNotifyCq(MemorySegment context) {
-    return ibv_context_ops.req_notify_cq(ops(context));
+  /** Whether these are the functions that came first; static, as no receiver is checked then. */
+  @SuppressWarnings("ReferenceEquality") // equal ones were made the same
+  static boolean areConstant(FastCalls calls) {
+    return calls == Constant.CALLS;
   }
 
-  static MemorySegment postSend(MemorySegment context) {
-    return ibv_context_ops.post_send(ops(context));
+  private static synchronized FastCalls firstOr(FastCalls calls) {
+    if (first == null) {
+      first = calls;
+    }
+    return first;
   }
 
-  static MemorySegment postRecv(MemorySegment context) {
-    return ibv_context_ops.post_recv(ops(context));
+  /** Calls {@code post_send} of the functions that came first. */
+  static int constantPostSend(long queuePair, long chain, long refused) {
+    return Constant.CALLS.postSend(queuePair, chain, refused);
   }
 
-  static MemorySegment postSrqRecv(MemorySegment context) {
-    return ibv_context_ops.post_srq_recv(ops(context));
+  /**
+   * Calls {@code post_send}.
+   *
+   * @param refused where the device puts the address of a request that it refuses
+   */
+  int postSend(long queuePair, long chain, long refused) {
+    return post(postSend, queuePair, chain, refused);
   }
 
-  /** Calls {@code post_send}, {@code post_recv} or {@code post_srq_recv}. */
-  static int post(MemorySegment function, long queue, long chain, long refused) {
+  /** Calls {@code post_recv}. */
+  int postRecv(long queuePair, long chain, long refused) {
+    return post(postRecv, queuePair, chain, refused);
+  }
+
+  /** Calls {@code post_srq_recv}. */
+  int postSrqRecv(long queue, long chain, long refused) {
+    return post(postSrqRecv, queue, chain, refused);
+  }
+
+  /** Calls {@code poll_cq} of {@code calls}. */
+  static int pollCq(FastCalls calls, long queue, int most, long completions) {
+    return areConstant(calls)
+        ? Constant.CALLS.poll(Constant.CALLS.pollCq, queue, most, completions)
+        : calls.poll(calls.pollCq, queue, most, completions);
+  }
+
+  /** Calls {@code req_notify_cq}. */
+  int reqNotifyCq(MemorySegment queue, boolean solicitedOnly) {
+    return ibv_context_ops.req_notify_cq.invoke(reqNotifyCq, queue, solicitedOnly ? 1 : 0);
+  }
+
+  private int post(MemorySegment function, long queue, long chain, long refused) {
     try {
-      return (int) CALL_POST.invokeExact(function, queue, chain, refused);
+      return provider.postsInUserSpace()
+          ? (int) CRITICAL_POST.invokeExact(function, queue, chain, refused)
+          : (int) CALL_POST.invokeExact(function, queue, chain, refused);
     } catch (Throwable e) {
       throw thrown(e);
     }
   }
 
-  static int poll(MemorySegment function, long queue, int most, long completions) {
+  private int poll(MemorySegment function, long queue, int most, long completions) {
     try {
-      return (int) CALL_POLL.invokeExact(function, queue, most, completions);
-    } catch (Throwable e) {
-      throw thrown(e);
-    }
-  }
-
-  static int criticalPoll(MemorySegment function, long queue, int most, long completions) {
-    try {
-      return (int) CRITICAL_POLL.invokeExact(function, queue, most, completions);
+      return provider.pollsInUserSpace()
+          ? (int) CRITICAL_POLL.invokeExact(function, queue, most, completions)
+          : (int) CALL_POLL.invokeExact(function, queue, most, completions);
     } catch (Throwable e) {
       throw thrown(e);
     }

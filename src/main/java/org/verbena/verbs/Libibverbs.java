@@ -511,7 +511,7 @@ final class Libibverbs implements Driver {
   }
 
   @Override
-  public boolean callsJava() {
-    return false;
+  public Provider provider(MemorySegment function) {
+    return Provider.of(function);
   }
 }

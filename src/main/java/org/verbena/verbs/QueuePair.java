@@ -54,14 +54,7 @@ public final class QueuePair extends Postable {
   private final Set<Access> access;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
-  private final MemorySegment sendFunction;
-  private final MemorySegment receiveFunction;
-
-  /** Open while sends may be posted. */
-  private final Gate sendGate = new Gate();
-
-  /** Open while receives may be posted. */
-  private final Gate receiveGate = new Gate();
+  private final FastCalls calls;
 
   /** Guards the state, the failure and the opening of gates; nothing is waited for under it. */
   private final Object stateLock = new Object();
@@ -131,8 +124,7 @@ public final class QueuePair extends Postable {
     }
     this.sendCompletions = plan.sends;
     this.receiveCompletions = plan.receives;
-    this.sendFunction = FastCalls.postSend(context.handle());
-    this.receiveFunction = FastCalls.postRecv(context.handle());
+    this.calls = context.calls();
     this.sends = WorkQueue.create(this, false, options.sendDepth(), sendCompletions);
     this.receives = WorkQueue.create(this, true, plan.receiveDepth(), receiveCompletions);
     if (shared != null) {
@@ -442,15 +434,15 @@ public final class QueuePair extends Postable {
   }
 
   private void dismissQueues() {
-    sendCompletions.dismiss(sends.tag(), sends.depth());
-    receiveCompletions.dismiss(receives.tag(), receives.depth());
+    sends.retire(sendCompletions);
+    receives.retire(receiveCompletions);
   }
 
   private void become(QueuePairState next) {
     synchronized (stateLock) {
       state = failure == null ? next : QueuePairState.ERR;
-      sendGate.setOpen(state == QueuePairState.RTS);
-      receiveGate.setOpen(
+      sends.setOpen(state == QueuePairState.RTS);
+      receives.setOpen(
           state == QueuePairState.INIT
               || state == QueuePairState.RTR
               || state == QueuePairState.RTS);
@@ -519,37 +511,62 @@ public final class QueuePair extends Postable {
    * @throws IllegalStateException if it is not connected, or closed
    */
   public boolean post(SendRequests chain) {
-    if (!sendGate.enter()) {
+    WorkQueue queue = sends;
+    if (!queue.enter()) {
       throw notPostable("ibv_post_send", QueuePairState.RTS);
     }
     try {
-      WorkQueue queue = sends;
-      int tail = chain.isFor(this) && chain.isPlain() ? 0 : checkedTail(chain);
-      if (chain.size() > queue.free()) {
-        return false;
-      }
-      int first = queue.posted();
-      int next = chain.number(queue);
-      boolean forced = tail > 0 && tail > options.sendDepth() / 2;
-      if (forced) {
-        chain.forceSignal();
-      }
-      queue.postedUpToRelease(next);
-      int result = FastCalls.post(sendFunction, address, chain.address(), chain.refused());
-      unsignaled = forced ? 0 : tail;
-      if (forced) {
-        chain.undoForcedSignal();
-      }
-      if (result != 0) {
-        // What follows a refused chain is signaled, so that no slot stays unseen.
-        unsignaled = options.sendDepth();
-        throw refused("ibv_post_send", result, chain, queue, first);
-      }
-      return true;
+      return chain.isPlainFor(this) ? postPlain(queue, chain) : postChecked(queue, chain);
     } finally {
-      sendGate.leave();
+      queue.leave();
       Reference.reachabilityFence(chain);
     }
+  }
+
+  private boolean postPlain(WorkQueue queue, SendRequests chain) {
+    if (queue.free() < chain.size()) {
+      return false;
+    }
+    queue.postedUpToRelease(chain.number(queue));
+    unsignaled = 0;
+    int result = FastCalls.constantPostSend(address, chain.address(), chain.refused());
+    if (result != 0) {
+      throw sendRefused(result, chain, queue);
+    }
+    return true;
+  }
+
+  private boolean postChecked(WorkQueue queue, SendRequests chain) {
+    int tail = checkedTail(chain);
+    if (queue.free() < chain.size()) {
+      return false;
+    }
+    long next = chain.number(queue);
+    boolean forced = tail > options.sendDepth() / 2;
+    if (forced) {
+      chain.forceSignal();
+    }
+    queue.postedUpToRelease(next);
+    int result = calls.postSend(address, chain.address(), chain.refused());
+    unsignaled = forced ? 0 : tail;
+    if (forced) {
+      chain.undoForcedSignal();
+    }
+    if (result != 0) {
+      throw sendRefused(result, chain, queue);
+    }
+    return true;
+  }
+
+  /** What follows a refused chain is signaled, so that no slot stays unseen. */
+  private VerbsException sendRefused(int result, SendRequests chain, WorkQueue queue) {
+    unsignaled = options.sendDepth();
+    return refused("ibv_post_send", result, chain, queue);
+  }
+
+  /** Whether the functions it calls are constants. */
+  boolean callsConstants() {
+    return FastCalls.areConstant(calls);
   }
 
   /** Checks a chain; returns how many requests will have followed the last signaled one. */
@@ -578,33 +595,33 @@ public final class QueuePair extends Postable {
     if (extended == null) {
       throw new IllegalStateException(this + " was made without atomic writes");
     }
-    if (!sendGate.enter()) {
+    WorkQueue queue = sends;
+    if (!queue.enter()) {
       throw notPostable("ibv_wr_start", QueuePairState.RTS);
     }
     try {
-      WorkQueue queue = sends;
       if (queue.free() == 0) {
         return false;
       }
-      int number = queue.posted();
-      queue.name(number, id);
-      queue.postedUpToRelease(number + 1);
+      long request = queue.posted();
+      queue.name(request, id);
+      queue.postedUpToRelease(RequestId.next(request));
       unsignaled = 0;
       word.set(ValueLayout.JAVA_LONG, 0, value);
       ibv_qp_ex.wr_start.invoke(ibv_qp_ex.wr_start(extended), extended);
-      ibv_qp_ex.wr_id(extended, RequestId.id(queue.tag(), number));
+      ibv_qp_ex.wr_id(extended, request);
       ibv_qp_ex.wr_flags(extended, IbverbsTypes.IBV_SEND_SIGNALED());
       ibv_qp_ex.wr_atomic_write.invoke(
           ibv_qp_ex.wr_atomic_write(extended), extended, to.key().value(), target, word);
       int result = ibv_qp_ex.wr_complete.invoke(ibv_qp_ex.wr_complete(extended), extended);
       if (result != 0) {
-        queue.postedUpToRelease(number);
+        queue.postedUpToRelease(request);
         throw new VerbsException(
             "ibv_wr_complete", device(), Errno.of(result, 0), "posting an atomic write to " + this);
       }
       return true;
     } finally {
-      sendGate.leave();
+      queue.leave();
     }
   }
 
@@ -616,24 +633,23 @@ public final class QueuePair extends Postable {
    * @throws IllegalStateException if it is in RESET, or closed
    */
   public boolean post(ReceiveRequests chain) {
-    if (!receiveGate.enter()) {
+    WorkQueue queue = receives;
+    if (!queue.enter()) {
       throw notPostable("ibv_post_recv", QueuePairState.INIT);
     }
     try {
       chain.requirePostableTo(this);
-      WorkQueue queue = receives;
-      if (chain.size() > queue.free()) {
+      if (queue.free() < chain.size()) {
         return false;
       }
-      int first = queue.posted();
       queue.postedUpToRelease(chain.number(queue));
-      int result = FastCalls.post(receiveFunction, address, chain.address(), chain.refused());
+      int result = calls.postRecv(address, chain.address(), chain.refused());
       if (result != 0) {
-        throw refused("ibv_post_recv", result, chain, queue, first);
+        throw refused("ibv_post_recv", result, chain, queue);
       }
       return true;
     } finally {
-      receiveGate.leave();
+      queue.leave();
       Reference.reachabilityFence(chain);
     }
   }
@@ -652,10 +668,9 @@ public final class QueuePair extends Postable {
     return again;
   }
 
-  private VerbsException refused(
-      String verb, int result, Requests chain, WorkQueue queue, int first) {
+  private VerbsException refused(String verb, int result, Requests chain, WorkQueue queue) {
     int accepted = chain.accepted();
-    queue.postedUpToRelease(first + accepted);
+    queue.postedUpToRelease(RequestId.plus(queue.posted(), accepted - chain.size()));
     return new VerbsException(
         verb,
         device(),
@@ -685,8 +700,8 @@ public final class QueuePair extends Postable {
 
   @Override
   void quiesce() {
-    shut(sendGate, "ibv_post_send", context);
-    shut(receiveGate, "ibv_post_recv", context);
+    shut(sends, "ibv_post_send", context);
+    shut(receives, "ibv_post_recv", context);
   }
 
   /** A device that goes to ERR first is done with memory and requests when it is destroyed. */

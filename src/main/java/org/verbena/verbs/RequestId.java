@@ -19,6 +19,8 @@ final class RequestId {
   static final long HIDDEN = Long.MIN_VALUE;
 
   private static final int PLACE_SHIFT = 19;
+  private static final long NUMBER = 0xffff_ffffL;
+  private static final long TAG = ~HIDDEN & ~NUMBER;
 
   private RequestId() {}
 
@@ -30,12 +32,28 @@ final class RequestId {
     return (long) tag << Integer.SIZE | Integer.toUnsignedLong(number);
   }
 
+  /** The id, not hidden, of the request that is {@code many} after request {@code id}. */
+  static long plus(long id, int many) {
+    return (id & TAG) | ((id + many) & NUMBER);
+  }
+
+  /** The id of the request after request {@code id}, hidden if that is. */
+  static long next(long id) {
+    long next = id + 1;
+    return (int) next == 0 ? next - (1L << Integer.SIZE) : next;
+  }
+
   static int tag(long id) {
     return (int) ((id & ~HIDDEN) >>> Integer.SIZE);
   }
 
   static int number(long id) {
     return (int) id;
+  }
+
+  /** The same id, hidden. */
+  static long hidden(long id) {
+    return id | HIDDEN;
   }
 
   static boolean isHidden(long id) {

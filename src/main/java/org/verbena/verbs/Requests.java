@@ -7,10 +7,11 @@ import org.verbena.ffi.ibv_recv_wr;
 import org.verbena.ffi.ibv_sge;
 
 /**
- * A chain of work requests in one slab: the requests one after the other, each with the name that
- * the user gave it before and extra bytes behind it, then their scatter lists. {@code struct
- * ibv_send_wr} begins as {@code struct ibv_recv_wr} does. The slab outlives its queue pair, as a
- * device copies requests when they are posted and keeps no pointer to them.
+ * A chain of work requests in one slab: a word where a device puts the address of a request that it
+ * refuses, then the requests, each with the name that the user gave it before and extra bytes
+ * behind it, then their scatter lists. {@code struct ibv_send_wr} begins as {@code struct
+ * ibv_recv_wr} does. The slab outlives its queue pair, as a device copies requests when they are
+ * posted and keeps no pointer to them.
  */
 abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private static final long ID = ibv_recv_wr.wr_id$offset();
@@ -18,6 +19,10 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private static final long SCATTER_LIST = ibv_recv_wr.sg_list$offset();
   private static final long SCATTER_COUNT = ibv_recv_wr.num_sge$offset();
   private static final long NAME = -Long.BYTES;
+
+  /** Where the first request begins. */
+  private static final long FIRST = Long.BYTES - NAME;
+
   private static final long ENTRY_BYTES = ibv_sge.sizeof();
   private static final long ENTRY_ADDRESS = ibv_sge.addr$offset();
   private static final long ENTRY_LENGTH = ibv_sge.length$offset();
@@ -30,17 +35,10 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
   private final long listsOffset;
   private final MemorySegment slab;
 
-  /** Where the first request begins. */
-  private final long address;
-
-  /** Behind all else in the slab: where a device says which request it refused. */
-  private final long refused;
+  /** Where the slab begins. */
+  private final long base;
 
   private int size;
-
-  /** Where the last request ends. */
-  private long end;
-
   private int entries;
   private long length;
 
@@ -62,18 +60,15 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     this.capacity = capacity;
     this.scatter = scatter;
     this.stride = -NAME + bytes + extra;
-    this.listsOffset = capacity * stride;
+    this.listsOffset = Long.BYTES + capacity * stride;
     this.slab =
-        Arena.ofAuto()
-            .allocate(
-                listsOffset + (long) capacity * scatter * ENTRY_BYTES + Long.BYTES, Long.BYTES);
-    this.address = slab.address() + offset(0);
-    this.refused = slab.address() + refusedOffset();
+        Arena.ofAuto().allocate(listsOffset + (long) capacity * scatter * ENTRY_BYTES, Long.BYTES);
+    this.base = slab.address();
     for (int i = 0; i < capacity; i++) {
       slab.set(
           ValueLayout.JAVA_LONG,
           offset(i) + SCATTER_LIST,
-          slab.address() + listsOffset + (long) i * scatter * ENTRY_BYTES);
+          base + listsOffset + (long) i * scatter * ENTRY_BYTES);
     }
   }
 
@@ -93,7 +88,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
 
   /** Where the chain begins, as a device is told. */
   final long address() {
-    return address;
+    return base + FIRST;
   }
 
   /** Requests in the chain. */
@@ -107,7 +102,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
 
   /** Where request {@code index} begins in the slab. */
   final long offset(int index) {
-    return index * stride - NAME;
+    return FIRST + index * stride;
   }
 
   final long last() {
@@ -132,7 +127,7 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     }
     long at = offset(size);
     if (size > 0) {
-      slab.set(ValueLayout.JAVA_LONG, at - stride + NEXT, slab.address() + at);
+      slab.set(ValueLayout.JAVA_LONG, at - stride + NEXT, base + at);
     }
     slab.set(ValueLayout.JAVA_LONG, at + NEXT, 0L);
     slab.set(ValueLayout.JAVA_INT, at + SCATTER_COUNT, 0);
@@ -140,7 +135,6 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     entries = 0;
     length = 0;
     size++;
-    end = slab.address() + size * stride;
     return at;
   }
 
@@ -178,19 +172,19 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     slab.set(ValueLayout.JAVA_INT, request + SCATTER_COUNT, entries);
   }
 
-  /**
-   * Numbers the requests as {@code queue} will, before they are posted; returns the next number.
-   */
-  final int number(WorkQueue queue) {
-    int number = queue.posted();
-    long at = address;
+  /** Gives the requests the ids that {@code queue} has for them; returns the id after them. */
+  final long number(WorkQueue queue) {
+    long id = queue.posted();
+    long at = base;
+    int left = size;
     do {
-      queue.name(number, Memory.getLong(at + NAME));
-      Memory.setLong(at + ID, RequestId.id(queue.tag(), number));
-      number++;
+      long from = Memory.bounded(at);
+      queue.name(id, Memory.getLong(from + FIRST + NAME));
+      Memory.setLong(from + FIRST + ID, id);
+      id = RequestId.next(id);
       at += stride;
-    } while (at < end);
-    return number;
+    } while (--left > 0);
+    return id;
   }
 
   /** Gives request {@code index} the whole id that it is known by. */
@@ -203,28 +197,20 @@ abstract sealed class Requests permits SendRequests, ReceiveRequests {
     return slab.get(ValueLayout.JAVA_LONG, offset(index) + NAME);
   }
 
-  /** Whether it was made for {@code target}. */
-  final boolean isFor(Postable target) {
-    return owner == target;
-  }
-
   final void hideLast() {
     long at = last() + ID;
-    slab.set(ValueLayout.JAVA_LONG, at, slab.get(ValueLayout.JAVA_LONG, at) | RequestId.HIDDEN);
+    slab.set(ValueLayout.JAVA_LONG, at, RequestId.hidden(slab.get(ValueLayout.JAVA_LONG, at)));
   }
 
+  /** The place for the refused request. */
   final long refused() {
-    return refused;
-  }
-
-  private long refusedOffset() {
-    return slab.byteSize() - Long.BYTES;
+    return base;
   }
 
   /** How many requests a device took that has refused one. */
   final int accepted() {
-    long at = slab.get(ValueLayout.JAVA_LONG, refusedOffset()) - slab.address();
-    slab.set(ValueLayout.JAVA_LONG, refusedOffset(), 0L);
-    return at >= 0 && at < listsOffset ? (int) (at / stride) : 0;
+    long at = slab.get(ValueLayout.JAVA_LONG, 0) - base;
+    slab.set(ValueLayout.JAVA_LONG, 0, 0L);
+    return at >= 0 && at < listsOffset ? (int) ((at - FIRST) / stride) : 0;
   }
 }

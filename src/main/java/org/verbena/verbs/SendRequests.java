@@ -3,6 +3,7 @@ package org.verbena.verbs;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.verbena.ffi.IbverbsTypes;
 import org.verbena.ffi.ibv_send_wr;
 
@@ -56,7 +57,7 @@ public final class SendRequests extends Requests {
   private boolean writesLocally;
   private boolean complete;
   private boolean reads;
-  private boolean plain;
+  private @Nullable QueuePair plainFor;
   private int lastSignaled;
 
   SendRequests(QueuePair queuePair, int capacity, int scatter) {
@@ -77,7 +78,7 @@ public final class SendRequests extends Requests {
   public SendRequests clear() {
     reset();
     reads = false;
-    plain = false;
+    plainFor = null;
     lastSignaled = -1;
     return this;
   }
@@ -225,7 +226,7 @@ public final class SendRequests extends Requests {
     remoteBytes = mostBytes;
     writesLocally = reading;
     complete = false;
-    plain = false;
+    plainFor = null;
     return request;
   }
 
@@ -312,7 +313,7 @@ public final class SendRequests extends Requests {
   public SendRequests signaled() {
     flag(SIGNALED);
     lastSignaled = lastIndex();
-    plain = !reads;
+    plainFor = reads || !queuePair.callsConstants() ? null : queuePair;
     return this;
   }
 
@@ -332,9 +333,12 @@ public final class SendRequests extends Requests {
     return flag(SOLICITED);
   }
 
-  /** Whether it ends signaled and has neither reads nor atomics: most do. */
-  boolean isPlain() {
-    return plain;
+  /**
+   * Whether it was made for {@code target}, which {@link QueuePair#callsConstants}, ends signaled,
+   * and has neither reads nor atomics: as most do. Nothing else is to be checked of it then.
+   */
+  boolean isPlainFor(QueuePair target) {
+    return plainFor == target;
   }
 
   boolean hasReads() {

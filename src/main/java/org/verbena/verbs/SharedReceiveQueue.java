@@ -20,7 +20,7 @@ public final class SharedReceiveQueue extends Postable implements Slots {
   private final Context context;
   private final MemorySegment handle;
   private final CompletionQueue completions;
-  private final MemorySegment postFunction;
+  private final FastCalls calls;
   private final Gate gate = new Gate();
   private final int depth;
   private final int scatter;
@@ -49,7 +49,7 @@ public final class SharedReceiveQueue extends Postable implements Slots {
     this.context = domain.context();
     this.completions = completions;
     this.handle = handle;
-    this.postFunction = FastCalls.postSrqRecv(context.handle());
+    this.calls = context.calls();
     this.depth = depth;
     this.scatter = scatter;
     this.tag = completions.admit(depth);
@@ -120,7 +120,7 @@ public final class SharedReceiveQueue extends Postable implements Slots {
         outstanding.setRelease(slot, 1);
         chain.number(i, RequestId.id(tag, slot));
       }
-      int result = FastCalls.post(postFunction, handle.address(), chain.address(), chain.refused());
+      int result = calls.postSrqRecv(handle.address(), chain.address(), chain.refused());
       int accepted = result == 0 ? size : chain.accepted();
       for (int i = accepted; i < size; i++) {
         outstanding.setRelease(free[(int) ((taken + i) % depth)], 0);

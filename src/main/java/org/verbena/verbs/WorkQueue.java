@@ -1,22 +1,25 @@
 package org.verbena.verbs;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The slots of the send or the receive queue of a queue pair. Requests end in the order in which
- * they were posted, so a completion frees the slots of all before it. Posted by one thread,
- * completed by another.
+ * The slots of the send or the receive queue of a queue pair, and the gate before them, which is
+ * open while requests may be posted. Requests end in the order in which they were posted, so a
+ * completion frees the slots of all before it. Posted by one thread, completed by another.
  */
-final class WorkQueue implements Slots {
+final class WorkQueue extends Gate implements Slots {
   private static final VarHandle POSTED;
   private static final VarHandle COMPLETED;
 
   static {
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
-      POSTED = lookup.findVarHandle(WorkQueue.class, "posted", int.class);
-      COMPLETED = lookup.findVarHandle(WorkQueue.class, "completed", int.class);
+      POSTED = lookup.findVarHandle(WorkQueue.class, "posted", long.class);
+      COMPLETED = lookup.findVarHandle(WorkQueue.class, "completed", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -32,19 +35,27 @@ final class WorkQueue implements Slots {
   /** See {@link RequestId}. */
   private final int tag;
 
-  private final long[] names;
+  /** What the user calls the requests, in a ring. */
+  private final MemorySegment names;
 
-  /** How many requests were posted and how many have ended, modulo 2^32. */
-  private int posted;
+  private final long namesAddress;
+  private final long nameMask;
 
-  private int completed;
+  /** The id of the request that is posted next, and of the first that has not ended. */
+  private long posted;
+
+  private long completed;
 
   private WorkQueue(QueuePair queuePair, boolean receives, int depth, int tag) {
     this.queuePair = queuePair;
     this.receives = receives;
     this.depth = depth;
     this.tag = tag;
-    this.names = new long[Integer.highestOneBit(Math.max(depth, 1) * 2 - 1)];
+    this.posted = RequestId.id(tag, 0);
+    this.completed = posted;
+    this.nameMask = Integer.highestOneBit(Math.max(depth, 1) * 2 - 1) - 1L;
+    this.names = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, nameMask + 1);
+    this.namesAddress = names.address();
   }
 
   /** Makes one whose requests complete to {@code completions}. Under the lock. */
@@ -72,23 +83,33 @@ final class WorkQueue implements Slots {
   }
 
   int outstanding() {
-    return (int) POSTED.getAcquire(this) - (int) COMPLETED.getAcquire(this);
+    return (int) (long) POSTED.getAcquire(this) - (int) (long) COMPLETED.getAcquire(this);
   }
 
   int free() {
-    return depth - (posted - (int) COMPLETED.getAcquire(this));
+    int done = RequestId.number((long) COMPLETED.getAcquire(this));
+    return depth - (RequestId.number(posted) - done);
   }
 
-  int posted() {
+  /** The id of the request that is posted next. */
+  long posted() {
     return posted;
   }
 
   /** Whether {@code id}, hidden or not, is one of a request that is outstanding here. */
   boolean isOutstanding(long id) {
-    int done = completed;
+    int done = RequestId.number(completed);
     int ahead = RequestId.number(id) - done;
     return RequestId.tag(id) == tag
-        && Integer.compareUnsigned(ahead, (int) POSTED.getAcquire(this) - done) < 0;
+        && Integer.compareUnsigned(ahead, (int) (long) POSTED.getAcquire(this) - done) < 0;
+  }
+
+  /**
+   * Whether {@code id} is one of a request that is outstanding here, and not hidden. Two
+   * comparisons; false also for some while numbers begin anew.
+   */
+  boolean isPlainlyOutstanding(long id) {
+    return id >= completed && id < (long) POSTED.getAcquire(this);
   }
 
   @Override
@@ -96,34 +117,43 @@ final class WorkQueue implements Slots {
     if (!isOutstanding(id)) {
       return false;
     }
-    int number = RequestId.number(id);
     boolean success = into.rawSuccess(row);
     if (!success) {
-      queuePair.failed(this, into.exception(row, this, nameOf(number)));
+      queuePair.failed(this, into.exception(row, this, nameOf(id)));
     }
     if (!success || !RequestId.isHidden(id)) {
-      into.show(row, this, nameOf(number));
+      into.show(row, this, nameOf(id));
     }
-    completedUpToRelease(number + 1);
+    completedUpToRelease(RequestId.plus(id, 1));
     return true;
   }
 
-  /** Remembers what the user calls request {@code number}; to be done before it is posted. */
-  void name(int number, long name) {
-    names[number & names.length - 1] = name;
+  /** Remembers what the user calls request {@code id}; to be done before it is posted. */
+  void name(long id, long name) {
+    Memory.setLong(nameAddress(id), name);
   }
 
-  private long nameOf(int number) {
-    return names[number & names.length - 1];
+  long nameOf(long id) {
+    return Memory.getLong(nameAddress(id));
   }
 
-  /** All before {@code number} are posted; told before they are, as they may end at once. */
-  void postedUpToRelease(int number) {
-    POSTED.setRelease(this, number);
+  private long nameAddress(long id) {
+    return Memory.bounded(namesAddress + (id & nameMask) * Long.BYTES);
   }
 
-  /** Frees the slots of all before {@code number}. */
-  void completedUpToRelease(int number) {
-    COMPLETED.setRelease(this, number);
+  /** All before {@code id} are posted; told before they are, as they may end at once. */
+  void postedUpToRelease(long id) {
+    POSTED.setRelease(this, id);
+  }
+
+  /** Gives its place in {@code completions} back; nothing is outstanding here. Under the lock. */
+  void retire(CompletionQueue completions) {
+    postedUpToRelease(RequestId.hidden(completed));
+    completions.dismiss(tag, depth);
+  }
+
+  /** Frees the slots of all before {@code id}. */
+  void completedUpToRelease(long id) {
+    COMPLETED.setRelease(this, id);
   }
 }

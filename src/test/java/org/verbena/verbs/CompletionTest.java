@@ -3,6 +3,7 @@ package org.verbena.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.verbena.ffi.IbverbsTypes;
@@ -145,6 +146,91 @@ class CompletionTest {
       assertThatThrownBy(loop::poll).hasMessageContaining("no outstanding request");
     }
     assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void aHiddenCompletionLetsNoOldOneThrough() {
+    chain.write(loop.remote.remote(), 0).fromLong(1).signaled();
+    loop.near.post(chain);
+    loop.poll();
+    long old = loop.device.seen.getLast().id();
+    SendRequests unsignaled = loop.near.sendRequests(1, 1);
+    unsignaled.write(loop.remote.remote(), 0).fromLong(1);
+    for (int i = 0; i < 5; i++) {
+      loop.near.post(unsignaled);
+    }
+    assertThat(loop.poll()).isZero();
+    assertThat(loop.near.freeSends()).as("one was signaled to free slots").isEqualTo(8);
+
+    loop.near.post(chain);
+    loop.device.addCompletion(
+        loop.sendQueue.handle(), loop.device.completion(old, 0, loop.near.number()));
+    assertThatThrownBy(loop::poll).hasMessageContaining("no outstanding request");
+    assertThat(loop.found.size()).isOne();
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void completionsOfSeveralQueuesInOnePollAreTheirs() {
+    QueuePair other =
+        loop.domain.createQueuePair(
+            loop.near.path(),
+            QueuePairOptions.DEFAULTS.withInline(8),
+            loop.sendQueue,
+            loop.sendQueue);
+    other.connect(loop.far.endpoint());
+    SendRequests wrong = other.sendRequests(1, 1);
+    wrong.write(wrongKey(), 0).fromLong(1).id(50);
+    chain.write(loop.remote.remote(), 0).fromLong(1).signaled().id(1);
+    loop.near.post(chain);
+    assertThat(loop.poll()).isOne();
+
+    // Twice the queue that completed last, once another, with an error, and the first again.
+    loop.near.post(chain);
+    loop.near.post(chain.clear().write(loop.remote.remote(), 0).fromLong(1).signaled().id(2));
+    other.post(wrong);
+    loop.near.post(chain.clear().write(loop.remote.remote(), 0).fromLong(1).signaled().id(3));
+    assertThat(loop.poll()).isEqualTo(4);
+    assertThat(Stream.of(0, 1, 2, 3).map(loop.found::id)).containsExactly(1L, 2L, 50L, 3L);
+    assertThat(Stream.of(0, 1, 2, 3).map(loop.found::queuePair))
+        .containsExactly(loop.near, loop.near, other, loop.near);
+    assertThat(loop.found.status(2)).isEqualTo(Status.REM_ACCESS_ERR);
+    assertThat(other.failure()).isPresent();
+    assertThat(loop.near.failure()).isEmpty();
+    assertThat(loop.near.freeSends()).isEqualTo(8);
+  }
+
+  @Test
+  void oneTableServesSeveralCompletionQueues() {
+    ReceiveRequests receive = loop.far.receiveRequests(1, 0).receive(2);
+    for (int i = 0; i < 3; i++) {
+      loop.near.post(chain.clear().write(loop.remote.remote(), 0).fromLong(1).signaled());
+      loop.far.post(receive);
+      assertThat(loop.poll()).isOne();
+      assertThat(loop.found.queuePair(0)).isSameAs(loop.near);
+      assertThat(loop.found.isReceive(0)).isFalse();
+      loop.near.post(chain.clear().writeWithImmediate(loop.remote.remote(), 0, 9).signaled().id(1));
+      assertThat(loop.receiveQueue.poll(loop.found)).isOne();
+      assertThat(loop.found.queuePair(0)).isSameAs(loop.far);
+      assertThat(loop.found.isReceive(0)).isTrue();
+      assertThat(loop.found.id(0)).isEqualTo(2);
+      assertThat(loop.found.immediate(0)).isEqualTo(9);
+      assertThat(loop.poll()).isOne();
+      assertThat(loop.found.id(0)).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void whatIsLeftOfAQueuePairThatCompletedLastIsDroppedOnceItIsClosed() {
+    chain.write(loop.remote.remote(), 0).fromLong(1).signaled();
+    loop.near.post(chain);
+    assertThat(loop.poll()).isOne();
+    loop.device.holdCompletions = true;
+    loop.near.post(chain);
+    loop.near.close();
+    loop.device.holdCompletions = false;
+
+    assertThat(loop.poll()).isZero();
   }
 
   @Test

@@ -677,10 +677,5 @@ public final class Fabric implements AutoCloseable {
         pairs[ibv_qp.qp_num(qp) - FIRST_PAIR] = null;
       }
     }
-
-    @Override
-    public boolean callsJava() {
-      return true;
-    }
   }
 }

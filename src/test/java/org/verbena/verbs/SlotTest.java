@@ -186,17 +186,21 @@ class SlotTest {
       WorkQueue queue = WorkQueue.create(loop.near, false, 4, loop.sendQueue);
       for (int start : new int[] {-2, Integer.MAX_VALUE - 1}) {
         // The queue as it is after 2^32 - 2 and 2^31 - 2 requests.
-        queue.postedUpToRelease(start);
-        queue.completedUpToRelease(start);
+        long first = RequestId.id(queue.tag(), start);
+        queue.postedUpToRelease(first);
+        queue.completedUpToRelease(first);
         assertThat(queue.free()).isEqualTo(4);
-        queue.postedUpToRelease(start + 4);
+        queue.postedUpToRelease(RequestId.plus(first, 4));
         assertThat(queue.free()).isZero();
         for (int ahead = -1; ahead <= 4; ahead++) {
-          assertThat(queue.isOutstanding(RequestId.id(queue.tag(), start + ahead)))
+          long id = RequestId.plus(first, ahead);
+          assertThat(RequestId.tag(id)).isEqualTo(queue.tag());
+          assertThat(queue.isOutstanding(id))
               .as("%d ahead", ahead)
               .isEqualTo(ahead >= 0 && ahead < 4);
+          assertThat(queue.isPlainlyOutstanding(id) && !queue.isOutstanding(id)).isFalse();
         }
-        queue.completedUpToRelease(start + 4);
+        queue.completedUpToRelease(RequestId.plus(first, 4));
         assertThat(queue.free()).isEqualTo(4);
         assertThat(queue.outstanding()).isZero();
       }

@@ -126,7 +126,7 @@ final class StandIn implements Driver {
 
   Duration callLimit = Duration.ofSeconds(10);
 
-  private boolean callsJava = true;
+  private Provider provider = Provider.UNKNOWN;
 
   /** The result of a post of so many requests; 0 carries them out. */
   IntUnaryOperator postResult = _ -> 0;
@@ -853,16 +853,22 @@ final class StandIn implements Driver {
   }
 
   @Override
-  public boolean callsJava() {
-    return callsJava;
+  public Provider provider(MemorySegment function) {
+    return provider;
+  }
+
+  /** Puts a function of C behind post_send, to be called as a critical one. */
+  void usePostSend(MemorySegment function) {
+    ibv_context_ops.post_send(ibv_context.ops(context), function);
+    provider = new Provider(false, true);
   }
 
   /** Puts functions of C behind the pointers of the context, instead of this device. */
-  void useFunctions(MemorySegment postSend, MemorySegment pollCq) {
+  void useFunctions(MemorySegment postSend, MemorySegment pollCq, Provider of) {
     MemorySegment ops = ibv_context.ops(context);
     ibv_context_ops.post_send(ops, postSend);
     ibv_context_ops.poll_cq(ops, pollCq);
-    callsJava = false;
+    provider = of;
   }
 
   /** An immediate value as it lies in a request. */

@@ -79,6 +79,9 @@ class VerbsIT {
   }
 
   private static void runEveryOperation(End end) {
+    assertThat(end.context.calls().provider())
+        .as("rxe polls in user space and posts by a system call")
+        .isEqualTo(new Provider(true, false));
     RemoteRegion remote = end.remote();
     SendRequests chain = end.pair.sendRequests(4, 2);
     for (int i = 0; i < 64; i++) {
