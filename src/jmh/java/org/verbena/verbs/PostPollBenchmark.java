@@ -39,8 +39,8 @@ import org.verbena.ffi.ibv_send_wr;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 3, time = 1)
-@Measurement(iterations = 5, time = 1)
-@Fork(value = 3, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
+@Measurement(iterations = 20, time = 200, timeUnit = TimeUnit.MILLISECONDS)
+@Fork(value = 5, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
 public class PostPollBenchmark {
   private static final int TIMES = 1000;
 
