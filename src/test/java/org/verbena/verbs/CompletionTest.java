@@ -162,9 +162,9 @@ class CompletionTest {
     assertThat(loop.poll()).isZero();
     assertThat(loop.near.freeSends()).as("one was signaled to free slots").isEqualTo(8);
 
-    loop.near.post(chain);
     loop.device.addCompletion(
         loop.sendQueue.handle(), loop.device.completion(old, 0, loop.near.number()));
+    loop.near.post(chain);
     assertThatThrownBy(loop::poll).hasMessageContaining("no outstanding request");
     assertThat(loop.found.size()).isOne();
     assertThat(loop.near.freeSends()).isEqualTo(8);
