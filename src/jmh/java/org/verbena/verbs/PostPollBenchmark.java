@@ -112,17 +112,14 @@ public class PostPollBenchmark {
   @Benchmark
   @CompilerControl(CompilerControl.Mode.DONT_INLINE)
   @OperationsPerInvocation(TIMES)
-  public int java() {
+  public long java() {
     int failed = 0;
     for (int i = 0; i < TIMES; i++) {
       if (!pair.post(chain) || queue.poll(found) != 1) {
         failed++;
       }
     }
-    if (failed != 0) {
-      throw new IllegalStateException(failed + " failed");
-    }
-    return failed;
+    return requireNone(failed);
   }
 
   /** The two calls alone, linked as {@link #java} has them: the least that Java's linker takes. */
@@ -142,7 +139,10 @@ public class PostPollBenchmark {
   @Benchmark
   @OperationsPerInvocation(TIMES)
   public long c() throws Throwable {
-    long failed = (long) loop.invokeExact(qp, cq, wr, (long) TIMES);
+    return requireNone((long) loop.invokeExact(qp, cq, wr, (long) TIMES));
+  }
+
+  private static long requireNone(long failed) {
     if (failed != 0) {
       throw new IllegalStateException(failed + " failed");
     }

@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.acceptance.Ranks;
 import org.verbena.bootstrap.Group;
 import org.verbena.transport.PeerException;
+import org.verbena.transport.TransportProvider;
 
 /** What parameter sync must do over any transport. */
 abstract class SyncContract extends Moves {
@@ -184,7 +185,7 @@ abstract class SyncContract extends Moves {
       throws Exception {
     // The last rank may take chunks where the one before it has them: that one writes nothing.
     Route route = new Route(List.of(0, 1, 2, 3), 1, move);
-    DamagingProvider damaging = new DamagingProvider(provider(), rank, which);
+    TransportProvider damaging = DamagingTransport.provider(provider(), rank, which);
     Ranks.run(
         4,
         group -> {

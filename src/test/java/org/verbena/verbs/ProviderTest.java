@@ -38,7 +38,9 @@ class ProviderTest {
   @Test
   void postsOfAProviderInUserSpaceAreCriticalCalls() {
     StandIn device = new StandIn();
-    device.usePostSend(Linker.nativeLinker().defaultLookup().findOrThrow("sched_yield"));
+    device.usePostSend(
+        Linker.nativeLinker().defaultLookup().findOrThrow("sched_yield"),
+        new Provider(false, true));
     try (Loop loop = new Loop(device, QueuePairOptions.DEFAULTS.withInline(8))) {
       SendRequests chain = loop.near.sendRequests(1, 1);
       chain.write(loop.remote.remote(), 0).fromLong(1).signaled().id(77);

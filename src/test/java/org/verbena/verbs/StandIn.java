@@ -857,18 +857,16 @@ final class StandIn implements Driver {
     return provider;
   }
 
-  /** Puts a function of C behind post_send, to be called as a critical one. */
-  void usePostSend(MemorySegment function) {
+  /** Puts a function of C behind post_send. No receive may be posted if such posts are critical. */
+  void usePostSend(MemorySegment function, Provider of) {
     ibv_context_ops.post_send(ibv_context.ops(context), function);
-    provider = new Provider(false, true);
+    provider = of;
   }
 
-  /** Puts functions of C behind the pointers of the context, instead of this device. */
+  /** Puts functions of C behind post_send and poll_cq. */
   void useFunctions(MemorySegment postSend, MemorySegment pollCq, Provider of) {
-    MemorySegment ops = ibv_context.ops(context);
-    ibv_context_ops.post_send(ops, postSend);
-    ibv_context_ops.poll_cq(ops, pollCq);
-    provider = of;
+    usePostSend(postSend, of);
+    ibv_context_ops.poll_cq(ibv_context.ops(context), pollCq);
   }
 
   /** An immediate value as it lies in a request. */
